@@ -56,6 +56,11 @@ COMMON_CASE_KEYS = frozenset({"input", "expected"})
 """Keys that tests of programs have too; a case also has an id."""
 CASE_FILE = re.compile(r"file://.+|.+\.(?:ya?ml|jsonl?|csv)")
 AGENTV_KEYS = frozenset({"target", "execution", "workspace"})
+OF_AGENTV_SETTINGS = frozenset({"defaults", "execution", "eval_patterns", "providers"}) | {
+    *("required_version", "results", "repo_resolvers", "refs", "hooks", "tests", "targets"),
+    *("dashboard", "studio", "projects", "env_from", "env_path"),
+}
+"""Keys of `.agentv/config.yaml` of AgentV, whose `$schema` may be that of ours."""
 FORMAT_HINT = "convert it: agentv-ci import {name} --out converted; then move it out of the folder"
 
 
@@ -85,6 +90,8 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
     With `named`, the user gave this exact path, and a file of another program is a problem.
     """
     data = parsed.data
+    if isinstance(data, dict) and _has_settings_of_agentv(path, data):
+        return None, _not_ours(path, parsed) if named else None
     declared = data.get("$schema") if isinstance(data, dict) else None
     if isinstance(declared, str) and declared in KNOWN_SCHEMAS:
         return KNOWN_SCHEMAS[declared], None
@@ -118,12 +125,19 @@ def recognize(path: Path, parsed: Parsed, *, named: bool) -> tuple[Kind | None, 
     if kind is not None:
         name = next(name for name, known in KNOWN_SCHEMAS.items() if known == kind)
         return kind, Problem("AV102", f"$schema is missing; read as '{name}'", start, start)
+    return None, _not_ours(path, parsed)
+
+
+def _not_ours(path: Path, parsed: Parsed) -> Problem:
     message = "the file is empty"
-    if path.suffix == ".jsonl":
+    if kind_by_name(path) == "config":
+        message = "these are settings of AgentV, which agentv-ci does not read"
+    elif path.suffix == ".jsonl":
         message = "not an eval file; `agentv-ci report` reads results"
-    elif data is not None:
+    elif parsed.data is not None:
         message = "not an agentv-ci document; add a line such as $schema: agentv-eval-v2"
-    return None, Problem("AV103", message, start, start)
+    start = parsed.find_mark().start
+    return Problem("AV103", message, start, start)
 
 
 def _unknown_schema(declared: str, parsed: Parsed) -> Problem:
@@ -145,6 +159,12 @@ def kind_by_name(path: Path) -> Kind | None:
     if path.name == "quarantine.yaml" and path.parent.name == ".agentv":
         return "quarantine"
     return None
+
+
+def _has_settings_of_agentv(path: Path, data: Mapping[str, JsonValue]) -> bool:
+    """Whether a file has the settings of AgentV, which reads the same name."""
+    ours = {"guideline_patterns", "guidelinePatterns", "rules", "prices"} & data.keys()
+    return kind_by_name(path) == "config" and not ours and bool(OF_AGENTV_SETTINGS & data.keys())
 
 
 def _misspelt(path: Path, data: JsonValue) -> Kind | None:

@@ -135,3 +135,13 @@ def test_diagnostics_of_a_targets_file_do_not_depend_on_other_names(tmp_path: Pa
         files = check_paths(["."], targets=None, cwd=tmp_path / name).files
         results.append([[each.rule for each in file.diagnostics] for file in files if file.path.name == "targets.yaml"])
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("schema", ["", CONFIG])
+def test_settings_of_agentv_are_not_read_as_ours(schema: str, repository: Path) -> None:
+    theirs = f"{schema}providers: file://providers.yaml\ndefaults: {{provider: a}}\neval_patterns: ['**/*.yaml']\n"
+    write(repository, {".agentv/config.yaml": theirs, "x.yaml": EMPTY, "e.md": ""})
+    assert found(repository, "x.yaml", ".") == [("x.yaml", "AV303", "warning")]
+    assert found(repository, ".agentv/config.yaml") == [("config.yaml", "AV103", "error")]
+    write(repository, {".agentv/config.yaml": f"{theirs}rules: {{AV303: off}}\n"})
+    assert ("config.yaml", "AV202", "error") in found(repository, ".")

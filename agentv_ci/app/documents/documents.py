@@ -203,7 +203,7 @@ class Documents:
     def _configs(self, path: Path) -> tuple[CheckedDocument, ...]:
         configs: list[CheckedDocument] = []
         for file in find_configs(path, self.root(path)):
-            config = self._beside(file, "config", named=True)
+            config = self._beside(file, "config", named=False)
             if config is not None:
                 configs.append(config)
         return tuple(configs)

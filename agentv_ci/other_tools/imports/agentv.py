@@ -1,11 +1,12 @@
-"""Eval files of AgentV, of 2025 and of version 4 → eval files."""
+"""Eval files of AgentV, of 2025 and of versions 4 and 5 → eval files."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from typing import cast
 
@@ -17,10 +18,25 @@ from agentv_ci.contracts.environment_references import variables_in
 from agentv_ci.contracts.source import EVAL_SCHEMA, Mark, Source
 from agentv_ci.other_tools.imports.agentv_checks import CaseContext
 from agentv_ci.other_tools.imports.agentv_evaluators import evaluators
+from agentv_ci.other_tools.imports.agentv_judges import PROMPT_VARIABLES
 from agentv_ci.other_tools.imports.agentv_messages import Messages
-from agentv_ci.other_tools.imports.agentv_targets import add_missing_targets, read_targets
+from agentv_ci.other_tools.imports.agentv_targets import (
+    add_missing_targets,
+    add_target,
+    read_targets,
+)
+from agentv_ci.other_tools.imports.agentv_templates import (
+    Prompt,
+    Question,
+    document,
+    has_more_than_variables,
+    prompts_at,
+    rows_of,
+    with_our_variables,
+)
 from agentv_ci.other_tools.imports.agentv_workspaces import can_work, workspace
 from agentv_ci.other_tools.imports.draft import (
+    ANY_ANSWER,
     Draft,
     Fields,
     Names,
@@ -29,12 +45,14 @@ from agentv_ci.other_tools.imports.draft import (
     comments_before,
     items_of,
 )
+from agentv_ci.other_tools.imports.recognition import listed as listed_items
 from agentv_ci.other_tools.imports.yaml_text import Block, Commented, Node, yaml_text
 
 CASES = ("tests", "evalcases", "eval_cases", "cases")
 ASSERTIONS = ("assertions", "assert", "evaluators", "graders")
 ABOUT = ("version", "author", "license", "requires", "category", "metadata", "governance")
 """Fields that only describe the file; they stay under keys that begin with `x-`."""
+HOOKS = "programs are not run; write commands that complete a workspace as `setup`"
 NO_CONVERSATION = "each turn asks the agent again, which agentv-ci does not do"
 _STRATEGIES = {
     "pass_at_k": "any",
@@ -49,21 +67,20 @@ def convert(draft: Draft, source: Source) -> None:
     """Add the eval file of one file of AgentV, and the targets that it uses."""
     if source.path.suffix == ".jsonl":
         source = _settings_of(draft, source)
-    read_targets(draft, source)
-    document = _Suite(draft, source).document()
+    source = with_our_variables(draft, source)
+    asked = read_targets(draft, source)
+    made = _Suite(draft, source, asked).document()
     name = draft.evals.unique(
         re.sub(r"(?i)\.(eval|test)$|^eval$", "", source.path.stem) or source.path.parent.name
     )
-    draft.texts[f"{name}.eval.yaml"] = yaml_text(document, comments_at_start(source))
-    add_missing_targets(draft, source)
+    draft.texts[f"{name}.eval.yaml"] = yaml_text(made, comments_at_start(source))
+    add_missing_targets(draft)
 
 
 def _settings_of(draft: Draft, source: Source) -> Source:
     """Return the settings beside a file of cases in lines, or none, with these cases."""
     beside = map(source.path.with_suffix, (".eval.yaml", ".yaml"))
-    found = next(
-        (each for path in beside if (each := draft.reads.document(path)) is not None), None
-    )
+    found = next((each for path in beside if (each := document(draft, path)) is not None), None)
     settings = {}
     if found is not None and isinstance(found.data, dict):
         settings = found.data
@@ -73,16 +90,22 @@ def _settings_of(draft: Draft, source: Source) -> Source:
 class _Suite:
     """One file, and what it says of all its cases."""
 
-    def __init__(self, draft: Draft, source: Source) -> None:
+    def __init__(self, draft: Draft, source: Source, asked: str | None) -> None:
+        """`asked` is the target of the repository's files that name none."""
         self._draft = draft
         self._source = source
+        self._asked = asked or "default"
         self._messages = Messages(draft, source)
         self._ids = Names()
         self._fields = draft.fields(Place(source), "")
         self._input: list[Node] = []
         self._shared: list[Node] = []
-        self._prompt: str | None = None
-        """The template of the question of every case, in files that have one."""
+        self._prompts: list[Prompt] = []
+        """Templates of the question of every case."""
+        self._variables: dict[str, Place] = {}
+        """Variables that the file gives to every case."""
+        self._lost: list[str] = []
+        """What no case can do without."""
         self._workspace: dict[str, Node] = {}
         self._named: set[str] = set()
         """Targets that the file and its cases name."""
@@ -108,21 +131,23 @@ class _Suite:
             *self._messages.listed(fields.at("input")),
             *self._messages.files(fields.at("input_files")),
         ]
-        prompts = fields.at("prompts")
-        first = None
-        if prompts and prompts.items:
-            first = prompts.items[0].value
-        self._prompt = first if isinstance(first, str) else None
+        self._prompts = prompts_at(self._draft, fields.at("prompts"))
         execution = self._execution(fields)
         fields.drop({"preprocessors"}, "files are read as they are")
         cases = fields.at(*CASES)
         if cases is None and (beside := self._beside()) is not None:
             cases = beside
-        place = fields.at("workspace")
+        scenarios = fields.at("scenarios")
+        place = fields.at("workspace", "environment")
         self._workspace = workspace(self._draft, place) if place else {}
+        fields.drop({"extensions"}, HOOKS)
         fields.end()
         listed = list(self._cases(cases)) if cases else []
-        if place and self._workspace and can_work(self._draft, place, self._named or {"default"}):
+        listed += self._of_scenarios(scenarios)
+        if not self._named:
+            name = self._draft.target(self._asked, Place(self._source))
+            execution = {"target": name, **execution} if name != "default" else execution
+        if place and self._workspace and can_work(self._draft, place, self._named or {self._asked}):
             execution["workspace"] = self._workspace
         if execution:
             made["execution"] = execution
@@ -148,22 +173,27 @@ class _Suite:
         made: dict[str, Node] = {}
         own: list[Place] = []
         for key in ("execution", "experiment", "evaluate_options", "default_test"):
-            place = fields.at(key)
+            place = self._referenced(fields.at(key))
             if place is not None and isinstance(place.value, dict):
                 inner = self._draft.fields(place, key)
-                made |= self._run_settings(inner)
+                if key == "default_test":
+                    made |= self._test_settings(inner, self._lost)
+                    self._variables = self._variables_at(inner)
+                self._run_settings(inner, made)
                 own += items_of(inner.at(*ASSERTIONS))
                 inner.end("set by options of `agentv-ci eval`, or not needed")
-        made |= self._targets(fields)
+        self._run_settings(fields, made)
         own += items_of(fields.at(*ASSERTIONS))
         shared = [assertion for assertion in own if not _depends_on_case(assertion)]
         self._each_case = [assertion for assertion in own if _depends_on_case(assertion)]
-        if listed := evaluators(self._draft, shared, CaseContext()):
+        context = CaseContext(lost=self._lost)
+        if listed := evaluators(self._draft, shared, context):
             made["evaluators"] = self._shared = listed
         return made
 
-    def _run_settings(self, fields: Fields) -> dict[str, Node]:
-        made = self._targets(fields)
+    def _run_settings(self, fields: Fields, made: dict[str, Node]) -> None:
+        """Add the settings of a run, or of the trials of a test."""
+        made |= self._targets(fields)
         trials = fields.at("trials", "runs", "repeat")
         if trials is not None:
             made["repeat"] = self._trials(trials)
@@ -173,12 +203,36 @@ class _Suite:
         if (budget := fields.take("budget_usd", "budgetUsd")) is not None:
             gate["max_cost_usd"] = budget
         if gate:
-            made["gate"] = gate
-        fields.drop({"workers"}, "write --workers, or `workers` of a target")
+            made["gate"] = {**cast("dict[str, Node]", made.get("gate", {})), **gate}
+        if (seconds := fields.take("timeout_seconds")) is not None:
+            made["timeout_seconds"] = seconds
+        if isinstance(milliseconds := fields.take("timeout_ms"), (int, float)):
+            made["timeout_seconds"] = milliseconds / 1000
+        fields.drop({"workers", "max_concurrency"}, "write --workers, or `workers` of a target")
+
+    def _test_settings(self, fields: Fields, lost: list[str]) -> dict[str, Node]:
+        """Return the settings of a test, also of `default_test`."""
+        made: dict[str, Node] = {}
+        for place in filter(None, (fields.at("options"), fields.at("run"))):
+            inner = self._draft.fields(place, str(place.pointer[-1]))
+            if inner.take("transform") is not None:
+                lost.append("a transform of the answer")
+            inner.drop({"provider"}, "judges are set for the target: `judge_target`")
+            inner.drop({"rubric_prompt"}, "criteria are checked with the prompt of agentv-ci")
+            inner.drop({"budget_usd"}, "write --max-cost")
+            made |= self._test_settings(inner, lost)
+            self._run_settings(inner, made)
+            inner.end("set by options of `agentv-ci eval`, or not needed")
+        if (threshold := fields.take("threshold")) is not None:
+            made["threshold"] = threshold
+        if fields.take("assert_scoring_function") is not None:
+            lost.append("a program scores it")
         return made
 
     def _trials(self, place: Place) -> Node:
         if not isinstance(place.value, dict):
+            if self._prompts and place.pointer[-1] == "repeat":
+                return {"max": place.value, "require": "any"}
             return place.value
         fields = self._draft.fields(place, "trials")
         count, strategy = fields.take("count", "max"), fields.text("strategy") or "mean"
@@ -199,6 +253,7 @@ class _Suite:
     def _targets(self, fields: Fields) -> dict[str, Node]:
         several, single = fields.at("targets"), fields.at("target")
         names = list(map(self._target, items_of(several)))
+        names += self._providers(fields.at("providers", "provider"))
         if not names and single:
             names = [self._target(single)]
         if len(names) > 1:
@@ -206,6 +261,29 @@ class _Suite:
         if names and names[0]:
             return {"target": names[0]}
         return {}
+
+    def _providers(self, place: Place | None) -> Iterator[str]:
+        """Yield the names of targets; those that are defined here are added."""
+        listed = map(self._referenced, items_of(place))
+        for item in chain.from_iterable(map(items_of, listed)):
+            if isinstance(item.value, str) and ":" not in item.value:
+                yield self._target(item)
+            else:
+                name = add_target(self._draft, item, self._source.path.parent)
+                self._named.add(name)
+                yield self._draft.target(name, item)
+
+    def _referenced(self, place: Place | None) -> Place | None:
+        """Return the place of a value that may be in a file of its own."""
+        if place is None or not str(place.value).startswith("file://"):
+            return place
+        path = place.source.resolve(str(place.value).removeprefix("file://"))
+        found = document(self._draft, path)
+        if found is None:
+            self._draft.note(
+                "dropped", place, str(place.pointer[-1]), f"'{path.name}' was not found"
+            )
+        return Place(found) if found else None
 
     def _target(self, place: Place) -> str:
         value = place.value
@@ -232,7 +310,28 @@ class _Suite:
             elif isinstance(item.value, dict) and "include" in item.value:
                 yield from self._file_of_cases(item, str(item.value["include"]))
             else:
-                yield self._case(item)
+                yield from self._of_prompts(item)
+
+    def _of_scenarios(self, place: Place | None) -> Iterator[Node]:
+        """Yield each test of each scenario with each of its sets of settings."""
+        for item in items_of(place):
+            listed = [item]
+            if isinstance(item.value, str):
+                path = item.source.resolve(item.value.removeprefix("file://"))
+                files = self._draft.reads.matching(path)
+                sources = [document(self._draft, file) for file in files]
+                listed = [Place(source) for source in sources if source]
+            for scenario in chain.from_iterable(found.items for found in listed):
+                pairs = product((scenario / "config").items, (scenario / "tests").items)
+                for config, test in pairs:
+                    yield from self._of_prompts(test.holding(_merged(config.value, test.value)))
+
+    def _of_prompts(self, place: Place) -> Iterator[Node]:
+        """Yield the case of a test for each prompt."""
+        if not self._prompts:
+            yield self._case(place, None)
+        for prompt in self._prompts:
+            yield self._case(place, prompt)
 
     def _file_of_cases(self, place: Place, path: str) -> Iterator[Node]:
         file = place.source.resolve(path)
@@ -243,45 +342,52 @@ class _Suite:
             self._draft.note("dropped", place, "tests", f"'{path}' was not found")
         for file in found:
             for case in _cases_in(self._draft, file):
-                yield self._case(case)
+                yield from self._of_prompts(case)
 
-    def _case(self, place: Place) -> Node:
+    def _case(self, place: Place, prompt: Prompt | None) -> Node:
         fields = self._draft.fields(place, "tests")
         context = CaseContext()
         file = place.source.path
         unnamed = file.parent.name if file.stem == "case" else "case"
-        made: dict[str, Node] = {"id": self._ids.unique(fields.text("id", "name") or unnamed)}
+        name = fields.text("id", "name") or unnamed
+        if prompt and len(self._prompts) > 1:
+            name = f"{name}-{prompt.name}"
+        made: dict[str, Node] = {"id": self._ids.unique(name)}
+        variables = self._variables | self._variables_at(fields)
         outcome = fields.text("criteria", "expected_outcome", "outcome")
         made["expected_outcome"] = outcome or "The answer passes the evaluators"
         for key in ("description", "note", "conversation_id"):
             if text := fields.text(key):
                 made[key] = text
-        execution = self._case_execution(fields)
+        execution = self._case_execution(fields, context)
         skips_defaults = execution.pop("skip_defaults", False) is True
-        messages, skip = self._question(fields, with_defaults=not skips_defaults)
+        question = Question(prompt, variables)
+        messages, skip = self._question(fields, question, with_defaults=not skips_defaults)
         made["input"] = _short(messages) or "(nothing)"
+        expected = fields.at("expected_output", "expected_messages", "expected")
         made["expected"] = self._messages.expected(
-            fields.at("expected_output", "expected_messages", "expected"), context
+            expected or variables.get("expected_output"), context
         )
-        if variables := fields.take("vars"):
-            made["vars"] = [variables]
         listed = [
             *cast("list[Node]", execution.pop("evaluators", [])),
             *self._evaluators(fields, context, skips_defaults),
         ]
         if listed:
             made["evaluators"] = listed
-        elif context.lost:
-            skip.append(f"its checks could not be imported: {', '.join(context.lost)}")
-        self._draft.has_judges |= not (listed or context.lost or self._shared)
+        lost = [*self._lost, *context.lost]
+        if lost:
+            made.setdefault("evaluators", [ANY_ANSWER])
+            skip.append(f"its checks could not be imported: {', '.join(lost)}")
+        self._draft.has_judges |= not (listed or lost or self._shared)
         if skips_defaults:
             made["inherit_evaluators"] = False
-        execution |= self._own_workspace(fields.at("workspace"))
+        execution |= self._own_workspace(fields.at("workspace", "environment"))
         if execution:
             made["execution"] = execution
         made |= _metadata(fields)
         fields.drop({"depends_on", "on_dependency_failure"}, "cases are independent of each other")
         fields.end()
+        made |= self._rows(made, question, skip)
         made = self._without_environment(made, place, skip)
         if skip:
             made["skip"] = "Not imported: " + "; ".join(skip)
@@ -295,16 +401,47 @@ class _Suite:
         found = {}
         if place:
             found = workspace(self._draft, place)
-        if not place or not found or not can_work(self._draft, place, self._named or {"default"}):
+        if not place or not found or not can_work(self._draft, place, self._named or {self._asked}):
             return {}
         return {"workspace": {**self._workspace, **found}}
 
-    def _question(self, fields: Fields, *, with_defaults: bool) -> tuple[list[Node], list[str]]:
+    def _variables_at(self, fields: Fields) -> dict[str, Place]:
+        place = fields.at("vars")
+        if place is None or not isinstance(place.value, dict):
+            return {}
+        return {name: place / name for name in place.value}
+
+    def _rows(
+        self, made: Mapping[str, Node], question: Question, skip: list[str]
+    ) -> dict[str, Node]:
+        """Return the rows of a case, of the variables that its texts name."""
+        if not question.variables or skip:
+            return {}
+        text = json.dumps([made, self._shared], ensure_ascii=False)
+        if self._prompts and has_more_than_variables(text):
+            skip.append("a template has more than variables")
+            return {}
+        values = {name: place.value for name, place in question.variables.items()}
+        rows = rows_of(values, text, PROMPT_VARIABLES.values())
+        for name in values.keys() - rows[0].keys() - {"expected_output", question.whole}:
+            self._draft.note(
+                "dropped", question.variables[name], f"vars.{name}", "no text names it"
+            )
+        return {"vars": cast("list[Node]", rows)} if rows != [{}] else {}
+
+    def _question(
+        self, fields: Fields, question: Question, *, with_defaults: bool
+    ) -> tuple[list[Node], list[str]]:
         """Return the messages of a case, and why it cannot run."""
         skip: list[str] = []
-        own = self._messages.listed(fields.at("input", "input_messages", "prompt"))
-        if not own and self._prompt is not None:
-            own = self._prompted(fields)
+        place = fields.at("input", "input_messages", "prompt")
+        if question.prompt is not None:
+            if place is not None:
+                question.variables["input"] = place
+            place = question.place
+            if place is None:
+                skip.append("its prompt could not be read")
+        own = self._messages.listed(place)
         own += self._messages.files(fields.at("input_files"))
         turns = fields.at("turns")
         if turns is not None:
@@ -320,13 +457,6 @@ class _Suite:
             skip.append("it has no input")
         return messages, skip
 
-    def _prompted(self, fields: Fields) -> list[Node]:
-        """Return the messages of a case whose file has a template for all cases."""
-        only = re.fullmatch(r"\{\{\s*(\w+)\s*\}\}", self._prompt or "")
-        if only is not None and (place := fields.place / "vars" / only[1]).value is not None:
-            return self._messages.listed(place)
-        return [{"role": "user", "content": self._prompt}]
-
     def _evaluators(self, fields: Fields, context: CaseContext, skips_defaults: bool) -> list[Node]:
         assertions, rubrics = fields.at(*ASSERTIONS), fields.at("rubrics")
         places = [
@@ -336,15 +466,7 @@ class _Suite:
         listed = evaluators(self._draft, places, context)
         if rubrics is None:
             return listed
-        criteria = Place(
-            Source(
-                rubrics.source.path,
-                rubrics.source.root,
-                None,
-                {"criteria": rubrics.value},
-                _mark_of(rubrics),
-            )
-        )
+        criteria = rubrics.holding({"criteria": rubrics.value})
         return [*listed, *evaluators(self._draft, [criteria], context)]
 
     def _without_environment(
@@ -354,7 +476,8 @@ class _Suite:
 
         Eval files leave such references as they are.
         """
-        text = json.dumps([made["input"], made["expected_outcome"], made["expected"]])
+        parts = ("input", "expected_outcome", "expected", "evaluators", "vars")
+        text = json.dumps([made.get(part) for part in parts])
         names = sorted(set(variables_in(text)))
         if not names:
             return made
@@ -367,7 +490,7 @@ class _Suite:
         skip.append(f"it needs the environment variables {', '.join(names)}")
         return cast("dict[str, Node]", _without_references(cast("JsonObject", made)))
 
-    def _case_execution(self, fields: Fields) -> dict[str, Node]:
+    def _case_execution(self, fields: Fields, context: CaseContext) -> dict[str, Node]:
         place = fields.at("execution")
         made: dict[str, Node] = {}
         if place is not None:
@@ -380,17 +503,17 @@ class _Suite:
             if (threshold := inner.take("threshold")) is not None:
                 made["threshold"] = threshold
             if (listed := inner.at(*ASSERTIONS)) is not None:
-                made["evaluators"] = evaluators(self._draft, listed.items, CaseContext())
+                made["evaluators"] = evaluators(self._draft, listed.items, context)
             inner.end("set by options of `agentv-ci eval`, or not needed")
-        made |= self._targets(fields)
-        if (threshold := fields.take("threshold")) is not None:
-            made["threshold"] = threshold
-        return made
+        return made | self._targets(fields) | self._test_settings(fields, context.lost)
 
 
-def _mark_of(place: Place) -> Callable[[], Mark]:
-    line = place.line - 1
-    return lambda: Mark((line, 0), (line, 0), None)
+def _merged(config: JsonValue, test: JsonValue) -> JsonObject:
+    """Return a test with the settings of its scenario: of variables its own count."""
+    first, second = _mapping(config), _mapping(test)
+    variables = _mapping(first.get("vars")) | _mapping(second.get("vars"))
+    asserted = [*listed_items(first.get("assert")), *listed_items(second.get("assert"))]
+    return {**first, **second, "vars": variables, "assert": asserted}
 
 
 def _metadata(fields: Fields) -> dict[str, Node]:
@@ -455,7 +578,7 @@ def _cases_in(draft: Draft, file: Path) -> Iterator[Place]:
                 mark = partial(Mark, (number, 0), (number, len(line)), None)
                 yield Place(Source(file, file.parent, None, json_or_none(line), mark))
         return
-    source = draft.reads.document(file)
+    source = document(draft, file)
     if source is None:
         return
     place = Place(source)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
 from agentv_ci.base.patterns import InvalidPattern, compiled
 from agentv_ci.contracts.base import JsonObject, JsonValue
+from agentv_ci.other_tools.imports import trajectories
 from agentv_ci.other_tools.imports.agentv_checks import (
     CaseContext,
     field_accuracy,
@@ -16,6 +18,7 @@ from agentv_ci.other_tools.imports.agentv_checks import (
     trajectory,
 )
 from agentv_ci.other_tools.imports.agentv_judges import judge_prompt, llm, rubric
+from agentv_ci.other_tools.imports.agentv_templates import document
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
 from agentv_ci.other_tools.mappings import only
@@ -43,12 +46,14 @@ def evaluators(draft: Draft, places: Sequence[Place], context: CaseContext) -> l
                 made.append({"rubric": criteria})
                 draft.has_judges = True
             draft.note("kept", place, "assertions (text)")
-            criteria.append(value)
+            criteria.append(value.strip())
         elif isinstance(value, dict):
             made += _one(draft, place, context)
         else:
             draft.note("dropped", place, "assertions", "neither a text nor a mapping")
             context.lost.append("an assertion")
+    if len(criteria) > 1:
+        next(each for each in made if each.get("rubric") is criteria)["weight"] = len(criteria)
     names = Names()
     for evaluator in made:
         if isinstance(name := evaluator.get("name"), str):
@@ -62,11 +67,17 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
         value.get("type") or ("rubrics" if "criteria" in value or "rubrics" in value else "untyped")
     )
     fields = draft.fields(place, kind)
-    fields.ignore("type")
+    fields.ignore("type", "description")
     if (included := fields.text("include")) is not None:
         return _included(draft, place, included, context)
     common = _common(fields)
-    made = _of_kind(draft, fields, kind.replace("_", "-"), context)
+    kind = kind.replace("_", "-")
+    if kind.removeprefix("not-") in trajectories.KINDS:
+        made = _trajectory(draft, fields, kind, negated=common.pop("negate", False) is True)
+    elif fields.take("transform") is None:
+        made = _of_kind(draft, fields, kind, context)
+    else:
+        made = None
     if made is None:
         draft.note("dropped", place, kind, "no evaluator does this")
         context.lost.append(kind)
@@ -74,6 +85,16 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
     draft.note("kept", place, kind)
     fields.end()
     return [{**evaluator, **common} for evaluator in made]
+
+
+def _trajectory(
+    draft: Draft, fields: Fields, kind: str, *, negated: bool
+) -> list[Evaluator] | None:
+    negated |= kind.startswith("not-")
+    found = trajectories.trajectory(
+        draft, kind.removeprefix("not-"), fields.take("value"), negated=negated
+    )
+    return None if found is None else [found]
 
 
 def _common(fields: Fields) -> Evaluator:
@@ -93,10 +114,10 @@ def _common(fields: Fields) -> Evaluator:
 
 def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> list[Evaluator]:
     file = place.source.resolve(path)
-    source = draft.reads.document(file) if file.suffix else None
+    source = document(draft, file) if file.suffix else None
     candidates = (file, place.source.path.parent / ".agentv" / "templates" / f"{path}.yaml")
     source = source or next(
-        (found for candidate in candidates if (found := draft.reads.document(candidate))), None
+        (found for candidate in candidates if (found := document(draft, candidate))), None
     )
     items = Place(source) if source else None
     if items is None:
@@ -104,8 +125,10 @@ def _included(draft: Draft, place: Place, path: str, context: CaseContext) -> li
         context.lost.append(f"the included {path}")
         return []
     draft.note("kept", place, "include", "its assertions are copied")
-    listed = items / "assertions" if isinstance(items.value, dict) else items
-    return cast("list[Evaluator]", evaluators(draft, listed.items, context))
+    keys = ("assertions", "assert")
+    lists = [items / key for key in keys] if isinstance(items.value, dict) else [items]
+    listed = list(chain.from_iterable(place.items for place in lists))
+    return cast("list[Evaluator]", evaluators(draft, listed, context))
 
 
 def _of_kind(
@@ -126,6 +149,13 @@ def _of_kind(
     if made is None:
         return None
     return [made]
+
+
+def _similar(draft: Draft, fields: Fields) -> Evaluator:
+    draft.note("approximated", fields.place, "similar", "one criterion, which a judge checks")
+    draft.has_judges = True
+    fields.drop({"threshold", "provider", "config"}, "a criterion is met or not")
+    return {"rubric": [f"Means the same as: {fields.take('value')}"]}
 
 
 def _is_json(_: Draft, __: Fields) -> Evaluator:
@@ -194,7 +224,9 @@ def _code(draft: Draft, fields: Fields) -> Evaluator | None:
     if isinstance(command, list):
         words = list(map(str, command))
     folder = fields.place.source.resolve(fields.text("cwd") or ".")
-    fields.drop({"target", "preprocessors", "model"}, "a script asks no model through agentv-ci")
+    fields.drop(
+        {"target", "provider", "preprocessors", "model"}, "a script asks no model through agentv-ci"
+    )
     return grader(draft, words, folder, {**_object(fields.take("config")), **fields.rest()})
 
 
@@ -296,9 +328,9 @@ _KINDS: Mapping[str, Callable[[Draft, Fields], Evaluator | None]] = {
     "regex": _regex,
     "is-json": _is_json,
     **dict.fromkeys(("code-grader", "code-judge", "script", "script-grader", "code"), _code),
-    **dict.fromkeys(
-        ("llm-grader", "llm-judge", "agent-judge", "agent-grader", "llm-rubric", "g-eval"), llm
-    ),
+    **dict.fromkeys(("llm-grader", "llm-judge", "agent-judge", "agent-grader"), llm),
+    **dict.fromkeys(("llm-rubric", "agent-rubric", "g-eval", "trajectory:goal-success"), llm),
+    "similar": _similar,
     **dict.fromkeys(("rubrics", "rubric"), rubric),
     "skill-trigger": skill,
     "latency": _latency,

@@ -37,12 +37,15 @@ DETACHED = "agentv-ci asks judges through their target"
 def llm(draft: Draft, fields: Fields) -> Evaluator:
     """Return the evaluator that asks a model."""
     rubrics = fields.at("rubrics", "criteria")
-    if rubrics is not None and isinstance(rubrics.value, list):
+    if rubrics is None and not _is_prompt(fields):
+        rubrics = fields.at("value")
+    if rubrics is not None:
         fields.drop({"prompt", "value"}, "criteria are checked with the prompt of agentv-ci")
         return _rubric(draft, fields, rubrics)
+    fields.drop({"value"}, "the prompt is asked as it is")
     made: Evaluator = {"type": "llm_judge"}
     place = fields.place / "prompt"
-    prompt = fields.take("prompt", "value")
+    prompt = fields.take("prompt")
     if isinstance(prompt, str):
         written = judge_prompt(draft, place, prompt)
         if written is not None:
@@ -59,6 +62,12 @@ def llm(draft: Draft, fields: Fields) -> Evaluator:
     return made | _judge(draft, fields)
 
 
+def _is_prompt(fields: Fields) -> bool:
+    """Whether only a prompt says what is good; with `value`, AgentV 5 puts that into it."""
+    value = (fields.place / "value").value
+    return value in (None, "", [], {}) or ("prompt" in fields and "rubric" not in fields)
+
+
 def _rubric(draft: Draft, fields: Fields, criteria: Place) -> Evaluator:
     fields.drop({"temperature"}, "criteria are checked at the temperature of the judge's target")
     return {"rubric": _criteria(draft, criteria), **_judge(draft, fields)}
@@ -66,7 +75,7 @@ def _rubric(draft: Draft, fields: Fields, criteria: Place) -> Evaluator:
 
 def _judge(draft: Draft, fields: Fields) -> Evaluator:
     made: Evaluator = {}
-    target = fields.at("target", "judge_target", "grader_target")
+    target = fields.at("target", "judge_target", "grader_target", "provider")
     if target is not None and isinstance(target.value, str):
         made["judge_target"] = draft.target(target.value, target)
     draft.has_judges |= not made
@@ -133,14 +142,16 @@ def rubric(draft: Draft, fields: Fields) -> Evaluator | None:
 
 def _criteria(draft: Draft, place: Place) -> list[Node]:
     names = Names()
-    return [_criterion(draft, item, names) for item in place.items]
+    nested = place / "criteria" if isinstance(place.value, dict) else place
+    listed = nested if isinstance(nested.value, list) else place
+    return [_criterion(draft, item, names) for item in listed.items]
 
 
 def _criterion(draft: Draft, place: Place, names: Names) -> Node:
     if not isinstance(place.value, dict):
         return str(place.value)
     fields = draft.fields(place, "rubrics.criteria")
-    text = fields.text("outcome", "description", "criterion", "text") or ""
+    text = fields.text("outcome", "description", "criterion", "criteria", "goal", "text") or ""
     ranges = fields.approximate(
         "score_ranges", "one criterion, met or not; its ranges are in its description"
     )

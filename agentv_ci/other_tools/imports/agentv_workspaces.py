@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from itertools import chain
+from pathlib import Path
 
+from agentv_ci.contracts.source import normal
+from agentv_ci.other_tools.imports.agentv_templates import document
 from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
 from agentv_ci.other_tools.mappings import without
@@ -24,12 +28,55 @@ BESIDE = (
 def workspace(draft: Draft, place: Place) -> dict[str, Node]:
     """Return a workspace; empty if nothing is in it."""
     if isinstance(place.value, str):
-        found = draft.reads.document(place.source.resolve(place.value))
+        found = document(draft, place.source.resolve(place.value.removeprefix("file://")))
         if found is None:
             draft.note("dropped", place, "workspace", f"'{place.value}' was not found")
             return {}
         place = Place(found)
+    if "workdir" in _mapping(place.value):
+        return _recipe(draft, draft.fields(place, "environment"))
     return _made(draft, draft.fields(place, "workspace"))
+
+
+def _recipe(draft: Draft, fields: Fields) -> dict[str, Node]:
+    """Return the workspace of an `environment` of AgentV 5."""
+    made: dict[str, Node] = {}
+    source = fields.place.source
+    folder = source.resolve(fields.text("workdir") or ".")
+    if fields.text("type") == "docker":
+        made["isolation"] = "container"
+        fields.approximate("resources", "write `limits`")
+        if (image := fields.text("image")) is not None:
+            made["image"] = image
+        fields.drop({"context", "dockerfile"}, "build the image before, and write `image`")
+    elif draft.reads.matching(folder / "**" / "*") or draft.reads.matching(folder / "**" / ".*"):
+        made["from"] = draft.reference(folder)
+    if (setup := fields.at("setup")) is not None:
+        inner = draft.fields(setup, "environment.setup")
+        command = inner.at("command")
+        start = source.resolve(inner.text("cwd") or ".")
+        if command is not None:
+            made["setup"] = [_argv(draft, command, start, folder)]
+        inner.end("setup has no such setting")
+    fields.drop({"env"}, "write `env` of the target")
+    fields.end("workspaces have no such setting")
+    return made
+
+
+def _argv(draft: Draft, command: Place, start: Path, folder: Path) -> list[str]:
+    """Return a command that runs in the workspace: files keep their place in the repository."""
+    words = [str(word.value) for word in command.items]
+    paths = [start / word if not word.startswith("-") else start for word in words]
+    found: list[str] = []
+    for word, path in zip(words, map(normal, paths), strict=True):
+        if path == folder:
+            found.append(".")
+        elif path != start and draft.reads.matching(path):
+            found.append(f'"$AGENTV_REPOSITORY/{path.relative_to(draft.root).as_posix()}"')
+        else:
+            found.append(shlex.quote(word))
+    script = " ".join(found)
+    return ["sh", "-c", script] if "$" in script else shlex.split(script)
 
 
 def can_work(draft: Draft, place: Place, targets: Collection[str]) -> bool:

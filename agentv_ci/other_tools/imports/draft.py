@@ -12,7 +12,7 @@ from pathlib import Path
 from agentv_ci.base.json_access import value_at
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import Fate, ImportNote, ReadImports
-from agentv_ci.contracts.source import Pointer, Source, locate, normal
+from agentv_ci.contracts.source import Mark, Pointer, Source, locate, normal
 from agentv_ci.other_tools.imports.yaml_text import Block, Node
 
 STAND_IN: Mapping[str, Node] = {"provider": "mock", "error": {"kind": "request"}}
@@ -52,6 +52,14 @@ class Place:
     def __truediv__(self, step: str | int) -> Place:
         """Return the place of a part."""
         return Place(self.source, (*self.pointer, step))
+
+    def holding(self, value: JsonValue) -> Place:
+        """Return a place on the same line with another value."""
+        start = (self.line - 1, 0)
+        source = self.source
+        return Place(
+            Source(source.path, source.root, None, value, lambda: Mark(start, start, None))
+        )
 
     @property
     def value(self) -> JsonValue:

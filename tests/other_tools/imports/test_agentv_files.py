@@ -129,3 +129,101 @@ def test_criteria_of_a_judge_have_neither_its_prompt_nor_its_temperature(project
     made = imported(project, {"tests": [{**CASE, "assertions": [judge]}]}, {"evals/x/p.md": "Score it"})
     assert made["evalcases"][0]["evaluators"] == [{"rubric": ["Greets"], "name": "m"}]
     assert all(f"`llm-grader.{each}`" in project.text("ours/MIGRATION.md") for each in ("prompt", "temperature"))
+
+
+def test_a_placeholder_in_a_script_becomes_its_argument(project: Project) -> None:
+    commands = {
+        "bash -c 'echo done > {OUTPUT_FILE}'": """bash -c 'echo done > "$1"' bash {OUTPUT_FILE}""",
+        """sh -lc "cat > \\"{OUTPUT_FILE}\\"" """: """sh -lc 'cat > "$1"' sh {OUTPUT_FILE}""",
+        """./agent.sh "{PROMPT}" '{OUTPUT_FILE}'""": "./agent.sh {PROMPT} {OUTPUT_FILE}",
+        "bash -c 'x $A {PROMPT} {OUTPUT_FILE}'": """bash -c 'x $A "$1" "$2"' bash {PROMPT} {OUTPUT_FILE}""",
+    }
+    listed = [{**AGENT, "name": f"agent-{at}", "command": command} for at, command in enumerate(commands)]
+    project.write({".agentv/targets.yaml": json.dumps({"targets": listed})})
+    imported(project, {"target": "agent-0"})
+    assert [each["command_template"] for each in targets(project).values()] == list(commands.values())
+
+
+def test_a_placeholder_within_other_quotes_is_a_target_that_fails(project: Project) -> None:
+    agent = {**AGENT, "command": "./agent.sh --to 'x {OUTPUT_FILE}'"}
+    project.write({".agentv/targets.yaml": json.dumps({"targets": [agent]})})
+    imported(project, {})
+    assert targets(project)["agent"]["provider"] == "mock"
+    assert "a placeholder is inside quotes" in project.text("ours/MIGRATION.md")
+
+
+def test_a_lost_check_costs_its_case(project: Project) -> None:
+    unknown = {**CASE, "id": "b", "assertions": [*CASE["assertions"], {"type": "unheard-of"}]}
+    cases = imported(project, {"tests": [CASE, unknown]})["evalcases"]
+    assert [each.get("skip") for each in cases] == [None, "Not imported: its checks could not be imported: unheard-of"]
+
+
+def test_a_lost_check_of_the_file_costs_all_its_cases(project: Project) -> None:
+    cases = imported(project, {"tests": [CASE, {**CASE, "id": "b"}], "assertions": [{"type": "unheard-of"}]})[
+        "evalcases"
+    ]
+    assert all("unheard-of" in each["skip"] for each in cases)
+
+
+TEST: dict[str, Any] = {"id": "a", "vars": {"input": "Hi"}, "assert": ["Greets"]}
+PROMPTED: dict[str, Any] = {"prompts": ["{{ input }}"], "target": None, "tests": [TEST]}
+
+
+@pytest.mark.parametrize(
+    ("provider", "target"),
+    [
+        ("openai:gpt-4o", {"provider": "openai", "model": "gpt-4o"}),
+        ({"id": "openai:responses:gpt-5", "label": "it"}, {"provider": "openai", "model": "gpt-5"}),
+        ({"anthropic:messages:claude-9": {"label": "it"}}, {"provider": "anthropic", "model": "claude-9"}),
+        ({"id": "agentv:claude-cli", "config": {"model": "m"}}, {"provider": "claude-code", "model": "m"}),
+        ({"id": "openai:codex-sdk"}, {"provider": "codex"}),
+        ({"id": "anthropic:claude-agent-sdk"}, {"provider": "claude-code"}),
+        ({"id": "agentv:pi-rpc"}, {"provider": "mock", "error": {"kind": "request"}}),
+        ("file://asked.yaml", {"provider": "gemini", "model": "g"}),
+    ],
+)
+def test_providers_of_version_5_become_targets(provider: Any, target: dict[str, Any], project: Project) -> None:
+    project.write({".agentv/targets.yaml": "targets: []\n"})
+    files = {"evals/x/asked.yaml": json.dumps([{"id": "gemini:g"}])}
+    made = imported(project, {**PROMPTED, "providers": [provider]}, files)
+    found = targets(project)[made["execution"]["target"]]
+    assert {key: value for key, value in found.items() if key != "judge_target"} == target
+
+
+@pytest.mark.parametrize(
+    ("suite", "reason"),
+    [
+        ({"default_test": {"options": {"transform": "output.trim()"}}}, "a transform of the answer"),
+        ({"tests": [{**TEST, "assert_scoring_function": "file://s.js"}]}, "a program scores it"),
+        ({"tests": [{**TEST, "assert": [{"type": "contains", "value": "a", "transform": "x"}]}]}, "contains"),
+        ({"prompts": ["file://missing.md"]}, "its prompt could not be read"),
+        ({"prompts": [{"function": "make.ts"}]}, "its prompt could not be read"),
+        ({"tests": [{**TEST, "vars": {"input": "{% if a %}b{% endif %}"}}]}, "more than variables"),
+        ({"tests": [{**TEST, "assert": ["Is {{ input | upper }}"]}]}, "more than variables"),
+        ({"tests": [{**TEST, "assert": ["Is {{ env.NAME }}"]}]}, "it needs the environment variables NAME"),
+    ],
+)
+def test_what_cannot_be_kept_skips_the_case(suite: dict[str, Any], reason: str, project: Project) -> None:
+    case = imported(project, {**PROMPTED, "target": "agent", **suite})["evalcases"][0]
+    assert reason in case["skip"]
+
+
+def test_names_without_a_value_are_empty_as_there(project: Project) -> None:
+    test = {**TEST, "vars": {"input": "Hi {{ nobody }}, {{ vars.who.name }}", "who": {"name": "Ada"}}}
+    case = imported(project, {**PROMPTED, "target": "agent", "tests": [test]})["evalcases"][0]
+    assert (case["input"], case["vars"]) == (
+        "Hi {{ nobody }}, {{ who.name }}",
+        [{"who": {"name": "Ada"}, "nobody": ""}],
+    )
+
+
+def test_a_container_of_an_environment_is_that_of_the_workspace(project: Project) -> None:
+    recipe = {"type": "docker", "image": "python:3.12", "workdir": "/app", "context": ".", "env": {"A": "b"}}
+    made = imported(
+        project,
+        {**PROMPTED, "target": "agent", "environment": "file://env.yaml"},
+        {"evals/x/env.yaml": json.dumps(recipe)},
+    )
+    assert made["execution"]["workspace"] == {"isolation": "container", "image": "python:3.12"}
+    report = project.text("ours/MIGRATION.md")
+    assert all(f"`environment.{each}`" in report for each in ("context", "env"))

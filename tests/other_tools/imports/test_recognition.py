@@ -11,6 +11,9 @@ import pytest
 from agentv_ci.other_tools.imports.recognition import kind_of
 from tests.support.projects import Project
 
+CHECK = {"type": "contains", "value": "a"}
+TEST = {"vars": {"input": "a"}, "assert": [CHECK]}
+PROMPTED = {"prompts": ["{{ input }}"], "providers": ["openai:gpt-4o"]}
 CASES: list[tuple[str, Any, str | None]] = [
     ("promptfooconfig.yaml", {"prompts": ["a"], "providers": ["echo"]}, "promptfoo"),
     ("evals.yaml", {"tests": [{"vars": {"a": 1}, "assert": []}]}, "promptfoo"),
@@ -18,6 +21,16 @@ CASES: list[tuple[str, Any, str | None]] = [
     ("a.eval.yaml", {"tests": "cases.jsonl", "execution": {"target": "a"}}, "agentv"),
     ("a.eval.yaml", {"prompts": ["{{ input }}"], "target": "a", "tests": [{"vars": {"input": "b"}}]}, "agentv"),
     ("a.yaml", {"evalcases": []}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [{**TEST, "id": "a"}]}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [{**TEST, "assert": ["It greets the user"]}]}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [{**TEST, "assert": [{**CHECK, "negate": True}]}]}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [TEST], "default_test": {"vars": {}}}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [TEST], "environment": {"type": "host"}}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [TEST], "providers": ["local"]}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [TEST], "providers": {"id": "agentv:codex-cli"}}, "agentv"),
+    ("a.yaml", {**PROMPTED, "tests": [TEST], "defaultTest": {"vars": {}}}, "promptfoo"),
+    ("a.yaml", {**PROMPTED, "tests": [{**TEST, "assert": ["contains: a"]}]}, "promptfoo"),
+    ("a.yaml", {**PROMPTED, "tests": [TEST], "providers": ["echo"]}, "promptfoo"),
     ("a.prompt.yml", {"messages": [], "testData": []}, "prompt-yml"),
     ("a.yaml", {"messages": [], "testData": []}, "prompt-yml"),
     ("a.json", [{"input": "a", "expected_output": "b"}], "deepeval"),
