@@ -35,7 +35,7 @@ GROUPS: Mapping[str, Group] = {
             ".github/**/*",
             "agentv_ci/github/*.py",
             "agentv_ci/cli/action_*.py",
-            "agentv_ci/cli/github_command.py",
+            "agentv_ci/cli/github_*.py",
             "agentv_ci/cli/step_options.py",
             "agentv_ci/contracts/action.py",
             "tests/servers/*.py",

@@ -5,16 +5,15 @@ Commands load when they are called.
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 import click
 
-from agentv_ci.base.text import did_you_mean
-from agentv_ci.cli.console import wants_color
-from agentv_ci.cli.exit import ReaderHasGone, end, interruptible
+from agentv_ci.cli.console import show_annotation, wants_color
+from agentv_ci.cli.exit import end, interruptible
+from agentv_ci.cli.lazy_group import LazyGroup
 from agentv_ci.version import __version__
 
 COMMANDS: Mapping[str, str] = {
@@ -43,54 +42,13 @@ COMMANDS: Mapping[str, str] = {
 ALIASES: Mapping[str, str] = {"run": "eval"}
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are modules of this package, imported when they are called."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run a command.
-
-        Click itself would turn a broken pipe into exit code 1, which means "not passed".
-        """
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise ReaderHasGone from error
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order in which users need them."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"agentv_ci.cli.{name.replace('-', '_')}_command")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; for an unknown one, suggest the nearest."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            raise click.UsageError(
-                error.message.rstrip(".") + did_you_mean(args[0], COMMANDS), ctx
-            ) from error
-
-
 COLOR = click.Choice(["auto", "always", "never"])
 
 
 @click.group(
     cls=LazyGroup,
+    summaries=COMMANDS,
+    aliases=ALIASES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 passed, 1 not passed, 2 invalid input, 3 nothing to run, "
     "4 infrastructure errors, 5 budget exhausted, 6 undecided, 70 a bug in agentv-ci, "
@@ -131,7 +89,5 @@ def run(arguments: Sequence[str]) -> int:
             lambda: cli.main(args=list(arguments), prog_name="agentv-ci", standalone_mode=False)
         )
     if ended.reason is not None and list(arguments[:1]) == ["github"]:
-        from agentv_ci.cli.console import show_annotation
-
         show_annotation(ended.reason)
     return ended.exit_code

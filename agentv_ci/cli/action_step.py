@@ -19,6 +19,7 @@ import click
 from click.core import ParameterSource
 
 from agentv_ci.app.documents import compile as compiling
+from agentv_ci.app.documents.previews import diff_plans
 from agentv_ci.app.documents.quarantine import NO_QUARANTINE, ReadQuarantine, read_base_quarantine
 from agentv_ci.app.run.files import RunFiles
 from agentv_ci.cli import adopt_command, eval_command, experiment_command, validate_command
@@ -270,7 +271,7 @@ def _evaluate(
     )
     changes = None
     if options.old_plan is not None:
-        changes = compiling.diff_plans(compiled, cwd / options.old_plan, options.selection.only())
+        changes = diff_plans(compiled, cwd / options.old_plan, options.selection.only())
     write_plan(folder, compiled, changes)
     files += by_file(compiled.origin.warnings, compiled.origin.root)
     options.require_consistency(cwd)

@@ -17,7 +17,6 @@ from agentv_ci.cli.options import (
     FILE,
     SHARE,
     Command,
-    ReportOptions,
     argument,
     gate_option,
     option,
@@ -25,6 +24,7 @@ from agentv_ci.cli.options import (
     path_in,
     takes,
 )
+from agentv_ci.cli.report_options import ReportOptions
 from agentv_ci.contracts.other_tools import HowToRead, Scale
 from agentv_ci.errors import UsageError
 

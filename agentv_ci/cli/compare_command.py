@@ -18,6 +18,7 @@ from agentv_ci.analysis.comparison.metric_changes import Limit
 from agentv_ci.analysis.comparison.statement import Terms
 from agentv_ci.analysis.gate import undecided_code
 from agentv_ci.app.results.compare import compare_by_target, compare_files
+from agentv_ci.app.run.environment import system_environment
 from agentv_ci.base.text import counted
 from agentv_ci.cli.console import short, show_line, show_summary, show_warning
 from agentv_ci.cli.defaults import BASELINE, repository, require_latest
@@ -146,7 +147,6 @@ def command(options: CompareOptions) -> int:
 def _correlation_in(place: str, cwd: Path, now: datetime) -> float | None:
     # Few comparisons have a ledger.
     from agentv_ci.app.results.history import DAYS, correlation_in
-    from agentv_ci.app.run.environment import system_environment
     from agentv_ci.ledger.place import LedgerPlace
 
     folder = cwd / place

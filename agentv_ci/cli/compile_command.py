@@ -16,13 +16,11 @@ from agentv_ci.app.documents.compile import (
     CompiledPlan,
     Origin,
     compile_paths,
-    diff_plans,
-    estimate_run,
     is_experiment,
     plan_document,
-    planned_cases,
     write_plan,
 )
+from agentv_ci.app.documents.previews import diff_plans, estimate_run, planned_cases
 from agentv_ci.base.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.base.text import counted
 from agentv_ci.cli.console import one_line, show_count, show_line, show_warnings_of
@@ -32,13 +30,13 @@ from agentv_ci.cli.options import (
     FILE,
     Command,
     Count,
-    SelectionOptions,
     argument,
     list_option,
     option,
     part,
     takes,
 )
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.compile.document import PlanDocument
 from agentv_ci.contracts.command_output import Estimate, NamedCase, PlanDiff
 from agentv_ci.errors import PASSED, UsageError

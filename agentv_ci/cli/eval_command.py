@@ -48,10 +48,7 @@ from agentv_ci.cli.options import (
     GateOptions,
     IncreaseOptions,
     Range,
-    ReportOptions,
-    SelectionOptions,
     Verbosity,
-    form_and_name,
     form_option,
     gate_option,
     list_option,
@@ -65,7 +62,9 @@ from agentv_ci.cli.options import (
     typed_command,
     workers_option,
 )
+from agentv_ci.cli.report_options import ReportOptions, form_and_name
 from agentv_ci.cli.running import run
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.gate import setting_of
 from agentv_ci.errors import PASSED, UsageError

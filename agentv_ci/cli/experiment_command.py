@@ -25,15 +25,15 @@ from agentv_ci.cli.options import (
     Command,
     GateOptions,
     IncreaseOptions,
-    SelectionOptions,
     argument,
-    form_and_name,
     gate_option,
     part,
     path_in,
     results_option,
     takes,
 )
+from agentv_ci.cli.report_options import form_and_name
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.compile.overrides import override
 from agentv_ci.errors import PASSED, UNDECIDED, UsageError
 

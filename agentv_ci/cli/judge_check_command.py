@@ -27,7 +27,6 @@ from agentv_ci.cli.options import (
     Range,
     Verbosity,
     argument,
-    form_and_name,
     option,
     path_in,
     results_option,
@@ -37,6 +36,7 @@ from agentv_ci.cli.options import (
     verbose_option,
     workers_option,
 )
+from agentv_ci.cli.report_options import form_and_name
 from agentv_ci.cli.running import run
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.errors import UsageError

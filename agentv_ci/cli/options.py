@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from agentv_ci.cli.console import wants_color
 from agentv_ci.contracts.gate import (
@@ -25,23 +25,12 @@ from agentv_ci.contracts.gate import (
 )
 from agentv_ci.errors import UsageError
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from agentv_ci.app.documents.compile import Selection
-    from agentv_ci.app.run.files import Reports
-    from agentv_ci.compile.selection import CaseFilter
-    from agentv_ci.contracts.proof import Proof
-    from agentv_ci.results.files import ResultsFormat
-
 F = TypeVar("F", bound=Callable[..., object])
 Options = TypeVar("Options")
 
 
 def complete_files(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leave the completion of a word to the shell, which knows the files."""
-    from click.shell_completion import CompletionItem
-
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -287,58 +276,6 @@ workers_option = partial(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectionOptions:
-    """Which cases to run, and against which targets."""
-
-    targets: str | None = targets_option()
-    target: tuple[str, ...] = selection_option(
-        "--target",
-        metavar="NAME",
-        multiple=True,
-        help="Run every case against this target; repeatable. The name 'default' changes nothing.",
-    )
-    eval_ids: tuple[str, ...] = selection_option(
-        "--eval-id",
-        metavar="ID",
-        multiple=True,
-        help="Run only cases with this id or glob; repeatable.",
-    )
-
-    tags: tuple[str, ...] = selection_option(
-        "--tag",
-        metavar="TAG",
-        multiple=True,
-        help="Run only cases with this tag or glob; repeatable, one is enough.",
-    )
-    not_tags: tuple[str, ...] = selection_option(
-        "--not-tag",
-        metavar="TAG",
-        multiple=True,
-        help="Skip cases with this tag or glob; repeatable.",
-    )
-    expression: str | None = selection_option(
-        "--filter",
-        metavar="EXPR",
-        help="Run only cases that meet a condition such as "
-        "'tag:smoke and not suite:nightly and meta.team=payments'.",
-    )
-
-    def only(self) -> CaseFilter:
-        """Return the conditions on cases; raises UsageError for an invalid one."""
-        from agentv_ci.compile.selection import CaseFilter
-
-        only = CaseFilter(self.eval_ids, self.tags, self.not_tags, self.expression)
-        _ = only.predicate  # before anything is read
-        return only
-
-    def of(self, paths: tuple[str, ...]) -> Selection:
-        """Return the selection from paths."""
-        from agentv_ci.app.documents.compile import Selection
-
-        return Selection(paths, self.targets, self.target, self.only())
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Verbosity:
     """How much a run shows."""
 
@@ -349,79 +286,6 @@ class Verbosity:
         """Raise UsageError for options that contradict each other."""
         if self.verbose and self.quiet:
             raise UsageError("--verbose and --quiet cannot be combined")
-
-
-def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
-    """Return the format of results: the given one, else that of the file name.
-
-    Raises UsageError for a name of another format, unless the format of the results is given.
-    """
-    from agentv_ci.results.files import RESULTS_SUFFIXES, form_named
-
-    if form is not None or out is None:
-        return form or "jsonl"
-    if Path(out).suffix not in RESULTS_SUFFIXES:
-        raise UsageError(
-            f"'{out}' is not a name for results", hint="use a file name in .jsonl or .yaml"
-        )
-    return form_named(Path(out))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReportOptions:
-    """The files of reports."""
-
-    html: str | None = report_option("--html", help="Write an HTML report to FILE.")
-    junit: str | None = report_option(
-        "--junit", help="Write a JUnit XML report to FILE, for CI servers."
-    )
-    markdown: str | None = report_option(
-        "--markdown",
-        help="Write a Markdown report to FILE, for a job summary or comment "
-        "(at most 60,000 characters).",
-    )
-    sarif: str | None = report_option(
-        "--sarif", help="Write a SARIF report to FILE, for code scanning."
-    )
-    report: tuple[str, ...] = report_option(
-        "--report",
-        type=str,
-        metavar="NAME=FILE",
-        multiple=True,
-        help="Write the report of a plugin to FILE; repeatable.",
-    )
-    proof: str | None = report_option(
-        "--proof", help="Show this proof, written by `prove`, in HTML and Markdown."
-    )
-
-    def at(self, cwd: Path) -> Reports:
-        """Return the reports to write.
-
-        Raises UsageError for standard output and for unusable plugins.
-        """
-        from agentv_ci.app.run.files import reports_of_plugins
-        from agentv_ci.github.report_links import reports_in_workflow
-        from agentv_ci.report.renderers import ReportFormat
-
-        names = [name for name in get_args(ReportFormat) if getattr(self, name) is not None]
-        for name in names:
-            if getattr(self, name) == "-":
-                raise UsageError(
-                    f"--{name} requires a file name; the summary is on standard output"
-                )
-        files = {name: cwd / getattr(self, name) for name in names}
-        if self.proof is not None and files.keys().isdisjoint({"html", "markdown"}):
-            raise UsageError("--proof requires --html or --markdown, which show it")
-        proof = _proof(cwd / self.proof) if self.proof is not None else None
-        return reports_in_workflow(
-            files, reports_of_plugins(self.report, cwd), os.environ, cwd, proof
-        )
-
-
-def _proof(path: Path) -> Proof:
-    from agentv_ci.app.prove.proof_file import read_proof  # few runs have one
-
-    return read_proof(path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

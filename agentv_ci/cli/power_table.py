@@ -14,7 +14,7 @@ from agentv_ci.app.results.power import power_of_experiment, power_of_results
 from agentv_ci.app.run.experiment import compile_experiment
 from agentv_ci.base.text import counted
 from agentv_ci.cli.listing import dollars, show_table, time_text
-from agentv_ci.cli.options import SelectionOptions
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.contracts.command_output import PlannedTrials, PowerTable
 
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -19,15 +19,14 @@ import click
 
 from agentv_ci.analysis.cases.trial_outcomes import trial_outcome
 from agentv_ci.base.text import counted, on_one_line, without_commands
-from agentv_ci.cli.console import STYLES, ignoring_lost_output, show_line
+from agentv_ci.cli.console import ignoring_lost_output, show_line
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.report.lines import Line, Style
 from agentv_ci.report.wrapping import clipped, columns
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+    from agentv_ci.cli.live_area import LiveArea
 
 PLAIN_INTERVAL_S = 5.0
 LIVE_INTERVAL_S = 0.1
@@ -48,28 +47,28 @@ class Screen:
         self._is_live = (
             sys.stderr is not None and _takes_commands() and find_spec("rich") is not None
         )
-        self._console: Console | None = None
-        """The terminal, while progress is live."""
+        self._area: LiveArea | None = None
+        """What changes on the terminal, while progress is live."""
         self._tasks: list[asyncio.Task[None]] = []
         self._progress = Progress(0)
 
     def line(self, text: str, style: str = "plain") -> None:
         """Show a line, above the live progress."""
         with ignoring_lost_output():
-            if self._console is None:
+            if self._area is None:
                 show_line(text, style, err=True)
             else:
-                self._console.print(_text([(without_commands(text), style)]), soft_wrap=True)
+                self._area.print([(without_commands(text), style)])
 
     def row(self, row: ResultRow) -> None:
         """On a terminal, show why a trial did not pass."""
         is_failure = row.verdict != "pass" and not row.is_unknown and not self._judges
-        if self._console is not None and is_failure:
+        if self._area is not None and is_failure:
             name = self._progress.name(row.case_key, row.trial, trials=row.trials)
-            mark = "✗" if _is_unicode(self._console) else "x"
-            parts = failure_line(row, name, self._console.width, mark=mark).parts
+            mark = "✗" if self._area.is_unicode else "x"
+            parts = failure_line(row, name, self._area.width, mark=mark).parts
             with ignoring_lost_output():
-                self._console.print(_text(parts), soft_wrap=True)
+                self._area.print(parts)
 
     def watch(self, progress: Progress) -> None:
         """Show the progress until `close`."""
@@ -91,26 +90,23 @@ class Screen:
                 click.echo(plain_line(progress, time.monotonic() - begun), err=True)
 
     async def _live(self, progress: Progress) -> None:
-        from rich.console import Console, Group
-        from rich.live import Live
+        from agentv_ci.cli.live_area import LiveArea  # the action installs no rich
 
         begun = time.monotonic()
         context = click.get_current_context(silent=True)
-        console = Console(
-            stderr=True, no_color=context is not None and context.color is False, highlight=False
-        )
-        with Live(console=console, transient=True, auto_refresh=False) as live:
-            self._console = console
+        no_color = context is not None and context.color is False
+        with LiveArea(no_color=no_color) as area:
+            self._area = area
             try:
                 while True:
-                    elapsed_s, solid = time.monotonic() - begun, _is_unicode(console)
+                    elapsed_s = time.monotonic() - begun
                     lines = live_lines(
-                        progress, elapsed_s, console.width, solid=solid, judges=self._judges
+                        progress, elapsed_s, area.width, solid=area.is_unicode, judges=self._judges
                     )
-                    live.update(Group(*(_text(line.parts) for line in lines)), refresh=True)
+                    area.show(lines)
                     await asyncio.sleep(LIVE_INTERVAL_S)
             finally:
-                self._console = None
+                self._area = None
 
 
 @asynccontextmanager
@@ -125,21 +121,6 @@ async def show_progress(*, judges: bool = False) -> AsyncIterator[Screen]:
 
 def _takes_commands() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
-
-
-def _is_unicode(console: Console) -> bool:
-    return console.encoding.startswith("utf")
-
-
-def _text(parts: Iterable[tuple[str, str]]) -> Text:
-    from rich.text import Text
-
-    text = Text(no_wrap=True)
-    for part, name in parts:
-        style = STYLES.get(name, {})
-        words = [str(value) if key == "fg" else key for key, value in style.items()]
-        text.append(part, " ".join(words))
-    return text
 
 
 def plain_line(progress: Progress, elapsed_s: float) -> str:

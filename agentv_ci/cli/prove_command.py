@@ -28,7 +28,6 @@ from agentv_ci.cli.options import (
     SHARE,
     Command,
     Range,
-    SelectionOptions,
     Verbosity,
     gate_option,
     option,
@@ -39,6 +38,7 @@ from agentv_ci.cli.options import (
     workers_option,
 )
 from agentv_ci.cli.running import run
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.proof import CaseProof, Judges, Proof
 from agentv_ci.contracts.source import relative

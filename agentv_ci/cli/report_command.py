@@ -16,15 +16,14 @@ from agentv_ci.cli.options import (
     BaselineOptions,
     Command,
     Count,
-    ReportOptions,
     argument,
-    form_and_name,
     gate_option,
     part,
     path_in,
     report_option,
     takes,
 )
+from agentv_ci.cli.report_options import ReportOptions, form_and_name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -23,11 +23,8 @@ from agentv_ci.cli.options import (
     FILE,
     Command,
     GateOptions,
-    ReportOptions,
-    SelectionOptions,
     Verbosity,
     argument,
-    form_and_name,
     form_option,
     option,
     part,
@@ -37,7 +34,9 @@ from agentv_ci.cli.options import (
     typed_command,
     workers_option,
 )
+from agentv_ci.cli.report_options import ReportOptions, form_and_name
 from agentv_ci.cli.running import run
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.execute.run_services import RunOptions
 from agentv_ci.results.files import ResultsFormat

@@ -19,7 +19,6 @@ from agentv_ci.cli.options import (
     Command,
     Count,
     Range,
-    SelectionOptions,
     option,
     part,
     path_in,
@@ -27,6 +26,7 @@ from agentv_ci.cli.options import (
     takes,
     workers_option,
 )
+from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.contracts.command_output import PlannedShards
 from agentv_ci.errors import PASSED

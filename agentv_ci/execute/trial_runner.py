@@ -33,6 +33,7 @@ from agentv_ci.execute.prompt import build_request, judge_request, with_referenc
 from agentv_ci.execute.provider_services import unwritable
 from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, RunServices, ignore
 from agentv_ci.execute.targets import OpenTargets
+from agentv_ci.execute.workspace_records import record_of, unopened_record
 from agentv_ci.results.caps import Used, reached
 from agentv_ci.results.expenses import in_all, of_attempt, paid
 from agentv_ci.results.resume import unpriced_answer
@@ -177,10 +178,6 @@ class LocalTrials:
         self._targets.forget(trial)
         if trial.case.workspace is None or trial.dry_run:
             return row
-        from agentv_ci.execute.workspace_records import (
-            unopened_record,
-        )  # few cases have a workspace
-
         record = row.workspace or unopened_record(trial.case.workspace)
         kept = await self._workspaces.settle(
             trial.key,
@@ -217,8 +214,6 @@ class LocalTrials:
     async def _with_changes(
         self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]
     ) -> ResultRow:
-        from agentv_ci.execute.workspace_records import record_of
-
         assert case.workspace is not None, "only in a workspace is something changed"
         try:
             work = await self._workspaces.work_of(case.workspace, changes)

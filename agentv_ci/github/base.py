@@ -9,7 +9,6 @@ import io
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -20,13 +19,11 @@ from agentv_ci.app.run.files import report_path
 from agentv_ci.contracts.action import RESULTS
 from agentv_ci.contracts.comparison import Comparison
 from agentv_ci.contracts.exchange import Environment
+from agentv_ci.github.base_results import BaseResults, fetch_base_results
 from agentv_ci.github.refusals import NotPublished
 from agentv_ci.github.workflow import Workflow
 from agentv_ci.report.job import Job
 from agentv_ci.report.view import RunView
-
-if TYPE_CHECKING:
-    from agentv_ci.github.base_results import BaseResults
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
@@ -46,9 +43,6 @@ async def with_base(
     red = [*reported.errors, *reported.failures]
     if (report.comparison is not None and not red) or report.dry_run or report.shard is not None:
         return job
-    # httpx loads slowly.
-    from agentv_ci.github.base_results import fetch_base_results
-
     base = await fetch_base_results(artifact, workflow, token, environment)
     try:
         older = _side(base)

@@ -14,6 +14,7 @@ from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.contracts.source import normal, relative
+from agentv_ci.github.base_files import fetch_base_file
 from agentv_ci.github.base_tree import fetch_base_tree, repository_root
 from agentv_ci.github.refusals import NotPublished
 from agentv_ci.github.workflow import Workflow
@@ -82,9 +83,6 @@ async def _fetched(
 ) -> bytes | None:
     if token is None:
         raise NotPublished("there is no token")
-    # httpx loads slowly.
-    from agentv_ci.github.base_files import fetch_base_file
-
     return await fetch_base_file(path, workflow, token, environment)
 
 

@@ -32,6 +32,7 @@ from agentv_ci.contracts.report import Counts, RunReport
 from agentv_ci.errors import BUG, FAILED, INTERRUPTED, PASSED, UNDECIDED, UsageError
 from agentv_ci.github.base import with_base
 from agentv_ci.github.check import Conclusion
+from agentv_ci.github.history import add_to_history, with_history
 from agentv_ci.github.publishing import HistoryMode, Publication, PublishOptions, publish
 from agentv_ci.github.refusals import NotPublished
 from agentv_ci.github.report_links import links_of
@@ -132,8 +133,6 @@ async def _with_history(
 ) -> Job:
     if mode == "off":
         return job
-    from agentv_ci.github.history import with_history  # few workflows have a history
-
     try:
         return await with_history(job, workflow, token, environment)
     except NotPublished as reason:
@@ -155,8 +154,6 @@ async def _add_to_history(
     if job.run.narrowed:
         say(annotation_command(Annotation("notice", "Not added to the history", NARROWED)))
         return
-    from agentv_ci.github.history import add_to_history
-
     try:
         added = await add_to_history(results, workflow, token, environment)
     except NotPublished as problem:

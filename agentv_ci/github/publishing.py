@@ -22,7 +22,9 @@ from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.contracts.action import Annotation, Level, PastRun
 from agentv_ci.contracts.exchange import Environment
 from agentv_ci.github.check import MAX_SHOWN, MAX_SUMMARY, Check, Conclusion
+from agentv_ci.github.check_posting import create_check
 from agentv_ci.github.comment import Comment
+from agentv_ci.github.comment_posting import comment_on
 from agentv_ci.github.refusals import NotPermitted, NotPublished
 from agentv_ci.github.workflow import Workflow
 
@@ -147,8 +149,6 @@ async def _create_check(
 ) -> None:
     if not workflow.shown_commit:
         raise NotPublished("the commit is unknown")
-    from agentv_ci.github.check_posting import create_check
-
     await create_check(check, workflow, _required(token, workflow), environment)
 
 
@@ -157,9 +157,6 @@ async def _comment(
 ) -> str:
     if not workflow.is_of_pull_request:
         raise NotPublished("this run does not belong to a pull request")
-    # httpx loads slowly, and many runs do not comment.
-    from agentv_ci.github.comment_posting import comment_on
-
     return await comment_on(comment, workflow, _required(token, workflow), environment)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from agentv_ci.base.json_access import count_at, read_json, text_at, value_at
 from agentv_ci.contracts.base import JsonValue
+from agentv_ci.errors import UsageError
 
 GUARDED_EVENTS = frozenset({"pull_request_target", "workflow_run"})
 """Events whose workflows have secrets and a token with write access even if an outsider caused
@@ -144,6 +145,14 @@ def read_workflow(environ: Mapping[str, str]) -> Workflow | None:
     except (OSError, ValueError):
         event = None
     return workflow_of(environ, event)
+
+
+def require_workflow(environ: Mapping[str, str]) -> Workflow:
+    """Return the workflow that this process runs in; raises UsageError outside GitHub Actions."""
+    workflow = read_workflow(environ)
+    if workflow is None:
+        raise UsageError("not running in GitHub Actions", hint="use `agentv-ci report` elsewhere")
+    return workflow
 
 
 def workflow_of(environ: Mapping[str, str], event: JsonValue) -> Workflow:

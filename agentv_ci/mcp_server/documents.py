@@ -9,15 +9,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentv_ci.app.documents.compile import (
-    CompiledPlan,
-    Selection,
-    compile_paths,
-    diff_plans,
-    estimate_run,
-    planned_cases,
-)
+from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_paths
 from agentv_ci.app.documents.explain import explain
+from agentv_ci.app.documents.previews import diff_plans, estimate_run, planned_cases
 from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.base.text import listed
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter

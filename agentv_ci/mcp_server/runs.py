@@ -13,7 +13,8 @@ from anyio import CancelScope
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from agentv_ci.app.documents.compile import CompiledPlan, estimate_run
+from agentv_ci.app.documents.compile import CompiledPlan
+from agentv_ci.app.documents.previews import estimate_run
 from agentv_ci.app.run.environment import system_environment
 from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.latest import new_results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import unified_diff
 
 from msgspec import Struct
 
@@ -46,6 +45,8 @@ def _file_diff(change: Change, base: Base) -> FileDiff:
         "/dev/null" if change.kind == "added" else f"a/{path}",
         f"b/{path}" if after is not None else "/dev/null",
     )
+    from difflib import unified_diff  # slow to import, and few rows have a diff
+
     compared = [*unified_diff(old, new, *names)]
     lines = sum(line[0] in "+-" for line in compared[2:])
     mode = ""

@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from agentv_ci.cli.github_command import base_command, publish_command, run_command
+from agentv_ci.cli import github_base_command, github_publish_command, github_run_command
 from agentv_ci.contracts.action import ActionVerdict
 from tests import render_docs
 from tests.support import REPOSITORY
@@ -59,7 +59,11 @@ def read(path: Path) -> Any:
 
 action = read(ACTION)
 STEPS = {step["id"]: step for step in action["runs"]["steps"]}
-COMMANDS = {"base": base_command, "run": run_command, "publish": publish_command}
+COMMANDS = {
+    "base": github_base_command.command,
+    "run": github_run_command.command,
+    "publish": github_publish_command.command,
+}
 
 
 def options(name: str) -> list[click.Option]:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agentv_ci.cli.options import ReportOptions
+from agentv_ci.cli.report_options import ReportOptions
 from agentv_ci.contracts.base import members_of
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.experiment import PairwiseJudge

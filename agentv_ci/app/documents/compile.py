@@ -1,4 +1,4 @@
-"""Documents → compile → plan; also diffs and estimates of a plan."""
+"""Documents → compile → plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import count, filterfalse
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -41,13 +41,6 @@ from agentv_ci.load.discover import (
 )
 from agentv_ci.load.document import in_memory, load
 from agentv_ci.load.plan import load_plan
-
-if TYPE_CHECKING:
-    from agentv_ci.contracts.command_output import (
-        Estimate,
-        PlanDiff,
-        PlannedCases,
-    )  # a run needs none
 
 
 class Selection(Struct, frozen=True):
@@ -377,57 +370,6 @@ def only_changed(compiled: CompiledPlan, old: Path) -> CompiledPlan:
     known = {case.digest for case in heads_of(read_plan(old))}
     plan = narrowed(compiled.plan, lambda case: case.digest not in known)
     return CompiledPlan(plan, replace(compiled.origin, sources=(*compiled.origin.sources, old)))
-
-
-def diff_plans(compiled: CompiledPlan, old: Path, only: CaseFilter) -> PlanDiff:
-    """Return how the selected cases differ from an older plan; raises what `read_plan` raises."""
-    from agentv_ci.compile.diff import diff
-
-    known = read_plan(old)
-    exact = only.preferring({case.id for case in known.cases})
-    selected = tuple(case for case in known.cases if exact.selects(facts_of(case)))
-    return diff(known.model_copy(update={"cases": selected}), compiled.plan)
-
-
-def estimate_run(compiled: CompiledPlan, *, workers: int | None) -> Estimate:
-    """Return what a run will ask and cost.
-
-    `workers` is the number of concurrent cases; None: as set by the targets. Raises UsageError if
-    the numbers overflow.
-    """
-    from agentv_ci.compile.estimate import estimate
-
-    try:
-        return estimate(compiled.plan, workers=workers)
-    except OverflowError as error:
-        raise UsageError("the run is too large to estimate") from error
-
-
-def planned_cases(
-    plan: Plan, left: Callable[[PlanCase], int] = lambda case: case.trials
-) -> PlannedCases:
-    """Return what a run of a plan would ask.
-
-    `left` returns how many trials of a case are not finished.
-    """
-    from agentv_ci.contracts.command_output import PlannedCase, PlannedCases
-
-    cases: list[PlannedCase] = []
-    for case in plan.cases:
-        trials = left(case) if case.skip is None else 0
-        if not trials and case.skip is None:
-            continue
-        planned = PlannedCase(
-            id=case.id,
-            suite=case.suite,
-            path=case.source.path,
-            line=case.source.line,
-            target=plan.key_of(case)[2],
-            trials=trials,
-            skip=case.skip,
-        )
-        cases.append(planned)
-    return PlannedCases(cases=tuple(cases))
 
 
 def read_plan(path: Path) -> Plan:

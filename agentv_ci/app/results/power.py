@@ -19,7 +19,7 @@ from agentv_ci.analysis.experiment.power import (
 )
 from agentv_ci.analysis.experiment.trials import ExperimentTrials
 from agentv_ci.analysis.statistics.effects import Metric
-from agentv_ci.app.documents.compile import estimate_run
+from agentv_ci.app.documents.previews import estimate_run
 from agentv_ci.app.run.experiment import CompiledExperiment
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.command_output import PowerTable

@@ -14,6 +14,7 @@ from agentv_ci.evaluate.evaluators import evaluate
 from agentv_ci.evaluate.submission import EvaluatorServices, OtherArms, Submission
 from agentv_ci.execute.materials import Materials
 from agentv_ci.execute.run_services import GradeAnswer, RunOptions, RunServices
+from agentv_ci.execute.workspace_records import NOT_KEPT
 from agentv_ci.results.rows import Trial
 from agentv_ci.workspaces.bases import UnusableWorkspace
 from agentv_ci.workspaces.places import Work, Workspaces
@@ -62,8 +63,6 @@ async def work_of(
     if case.workspace is None:
         return "the case has no workspace"
     if changes is None:
-        from agentv_ci.execute.workspace_records import NOT_KEPT  # few cases have a workspace
-
         return f"the row does not hold what the agent left behind: {NOT_KEPT}"
     try:
         return await workspaces.work_of(case.workspace, changes)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from agentv_ci.app.documents.compile import CompiledPlan, places_of_targets, planned_cases
+from agentv_ci.app.documents.compile import CompiledPlan, places_of_targets
 from agentv_ci.app.run.conclude import conclude, conclude_resumed
 from agentv_ci.app.run.confirm import announce, confirm, suspects_of
+from agentv_ci.app.run.durations import durations_of
 from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.prepare import require_recordings
-from agentv_ci.app.run.shards import durations_of
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.run.wire import kept_rows
 from agentv_ci.base.text import counted, first_few, on_one_line, shortened
@@ -134,6 +134,8 @@ def list_run(
     variables: Mapping[str, str],
 ) -> PlannedCases:
     """Return what a run would ask; raises UsageError."""
+    from agentv_ci.app.documents.previews import planned_cases  # few runs are listed
+
     plan, _ = _part(override(compiled.plan, overrides), options)
     finished: EarlierRun = NO_EARLIER_RUN
     if options.resume is not None:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agentv_ci.app.documents.compile import CompiledPlan, estimate_run
+from agentv_ci.app.documents.compile import CompiledPlan
+from agentv_ci.app.documents.previews import estimate_run
+from agentv_ci.app.run.durations import durations_of
 from agentv_ci.compile.overrides import Overrides, override
-from agentv_ci.contracts.cases import CaseKey
+from agentv_ci.contracts.command_output import PlannedShard, PlannedShards
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.targets import cases_at_once, own_workers
-from agentv_ci.errors import UsageError
 from agentv_ci.execute.shard import efforts, parts_of
-from agentv_ci.results.files import UnreadableResults, scan_rows
-
-if TYPE_CHECKING:
-    from agentv_ci.contracts.command_output import PlannedShards  # a run needs none
 
 
 class Sharding(Struct, frozen=True):
@@ -44,8 +40,6 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
 
     Raises UsageError for unreadable results and for numbers that overflow.
     """
-    from agentv_ci.contracts.command_output import PlannedShard, PlannedShards
-
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
     seconds = efforts(plan, durations_s)
@@ -70,21 +64,6 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
         minutes=max(shard.minutes for shard in shards),
         basis="durations" if are_known else "sizes",
     )
-
-
-def durations_of(results: Path) -> Mapping[CaseKey, float]:
-    """Return the mean duration of a trial of each case, in seconds.
-
-    Raises UsageError for unreadable results.
-    """
-    durations_ms: dict[CaseKey, list[int]] = {}
-    try:
-        for row in scan_rows(results, allow_torn=True):
-            if row.status == "ok":
-                durations_ms.setdefault(row.case_key, []).append(row.duration_ms)
-    except UnreadableResults as error:
-        raise UsageError(f"--balance: {error}") from error
-    return {key: sum(trials) / len(trials) / 1000 for key, trials in durations_ms.items()}
 
 
 def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[list[int]]:

@@ -1,25 +1,22 @@
-"""The pytest plugin: with `--agentv`, each case of an eval file is a test, for each target.
-
-See docs/pytest.md.
-"""
+"""Eval file → its cases, for each target, as tests of pytest."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from agentv_ci.api import CaseResult, RunKeywords, run_compiled
+from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_paths
+from agentv_ci.base.text import shortened
+from agentv_ci.compile.overrides import with_cases
+from agentv_ci.contracts.cases import CaseHead
+from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.errors import CannotGoOn, InvalidInput
 
-if TYPE_CHECKING:
-    from agentv_ci.api import CaseResult, RunKeywords
-    from agentv_ci.app.documents.compile import CompiledPlan
-    from agentv_ci.contracts.cases import CaseHead
-
-SUFFIXES = (".test.yaml", ".test.yml", ".eval.yaml", ".eval.yml")
 MAX_ANSWER = 2_000
 ACTING_MARKS = frozenset(
     (
@@ -35,37 +32,6 @@ ACTING_MARKS = frozenset(
 )
 """Marks that change what pytest does; as tags of a case they are keywords alone."""
 _MARK = re.compile(r"[^\W_][\w.-]*")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options, which no other plugin has."""
-    group = parser.getgroup("agentv", "evaluations of AI agents (agentv-ci)")
-    group.addoption(
-        "--agentv", action="store_true", help=f"Collect eval files: {', '.join(SUFFIXES)}."
-    )
-    group.addoption(
-        "--agentv-target",
-        action="append",
-        metavar="NAME",
-        help="Run every case against this target; repeatable.",
-    )
-    group.addoption(
-        "--agentv-replay", metavar="DIR", help="Take every answer from DIR instead of asking."
-    )
-    group.addoption(
-        "--agentv-dry-run",
-        action="store_true",
-        help="Let the mock answer for every target and judge.",
-    )
-    parser.addini("agentv", "Collect eval files as with --agentv.", type="bool", default=False)
-
-
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
-    """Collect an eval file, if that is asked for: agents and models cost money."""
-    wanted = parent.config.getoption("--agentv") or parent.config.getini("agentv")
-    if not wanted or not file_path.name.endswith(SUFFIXES):
-        return None
-    return EvalFile.from_parent(parent, path=file_path)
 
 
 class CaseFailed(Exception):
@@ -91,8 +57,6 @@ class EvalFile(pytest.File):
             raise self.CollectError("\n".join(lines)) from error
         except CannotGoOn as error:
             raise self.CollectError(error.message) from error
-        from agentv_ci.contracts.packed_cases import heads_of
-
         heads = heads_of(compiled.plan)
         keys = [compiled.plan.key_of(head) for head in heads]
         has_several = len({target for *_, target in keys}) > 1
@@ -101,8 +65,6 @@ class EvalFile(pytest.File):
             yield EvalItem.from_parent(self, name=name, compiled=compiled, index=index, case=head)
 
     def _compiled(self) -> CompiledPlan:
-        from agentv_ci.app.documents.compile import Selection, compile_paths
-
         names = self.config.getoption("--agentv-target") or ()
         selection = Selection([str(self.path)], target_names=names)
         return compile_paths(selection, cwd=self.config.invocation_params.dir)
@@ -129,11 +91,6 @@ class EvalItem(pytest.Item):
 
     def runtest(self) -> None:
         """Run the case alone; raises CaseFailed."""
-        import asyncio
-
-        from agentv_ci.api import run_compiled
-        from agentv_ci.compile.overrides import with_cases
-
         # By its place: a case of a large plan is another object whenever it is read.
         plan = with_cases(self._compiled.plan, [self._compiled.plan.cases[self._index]])
         alone = type(self._compiled)(plan, self._compiled.origin)
@@ -174,8 +131,6 @@ class EvalItem(pytest.Item):
 
 
 def _explained(result: CaseResult) -> Iterator[str]:
-    from agentv_ci.base.text import shortened
-
     case = f"{result.path}:{result.line}: {result.id} {result.verdict}"
     yield f"{case} {result.score or 0:.3f} (target {result.target})"
     for reason in result.reasons:
