@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["__version__", "run", "run_async"]
 
 
+def __dir__() -> list[str]:
+    """Return what this package offers, including what loads at first use."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Load the Python API at first use.
 

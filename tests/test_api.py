@@ -33,6 +33,10 @@ def ran(project: Project, *evals: Any, **options: Any) -> Results:
     return agentv_ci.run(*evals or ("evals/",), cwd=project.folder, **options)
 
 
+def test_package_lists_what_it_offers() -> None:
+    assert {"run", "run_async", "__version__"} <= set(dir(agentv_ci))
+
+
 def test_verdicts_and_reasons(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
     results = ran(project)
     greets, leaves = results.cases

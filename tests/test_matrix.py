@@ -36,6 +36,12 @@ def test_each_case_is_answered_by_each_target(project: Project) -> None:
     ]
 
 
+def test_target_called_default_is_one_of_several(project: Project) -> None:
+    project.targets(GREETS, BAD)
+    assert project.eval("--target", "bad", "--target", "default").code == 1
+    assert [(target, verdict) for _, target, verdict in pairs(project)][:2] == [("bad", "fail"), ("default", "pass")]
+
+
 def test_listed_cases_name_their_targets(project: Project) -> None:
     listed = project.run("eval", "evals", *BOTH, "--list").out.splitlines()
     assert [line.split()[1:3] for line in listed[1:5]] == [

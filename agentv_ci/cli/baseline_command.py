@@ -28,8 +28,11 @@ def command() -> None:
 @command.command("accept", short_help="Write a baseline from results.")
 @click.argument("results", type=FILE, required=False, metavar="[RESULTS]")
 @click.option("--out", type=FILE, help=f"Write the baseline to FILE (default: {BASELINE}).")
+@click.option(
+    "--partial", is_flag=True, help="Begin a baseline although only some cases were selected."
+)
 @color_option
-def accept(results: str | None, out: str | None) -> int:
+def accept(results: str | None, out: str | None, *, partial: bool) -> int:
     """Write a baseline from RESULTS: one line per case, to commit and review like code.
 
     RESULTS defaults to the latest in .agentv/results/.
@@ -44,7 +47,8 @@ def accept(results: str | None, out: str | None) -> int:
     path = path_in(cwd, out) or repository(cwd) / BASELINE
     if path.suffix != ".json":
         raise UsageError(f"--out: '{out}' must end in .json")
-    baseline, warnings = accept_baseline(cwd / (results or require_latest(cwd)), path)
+    run = cwd / (results or require_latest(cwd))
+    baseline, warnings = accept_baseline(run, path, partial=partial)
     for warning in warnings:
         show_warning(warning)
     show_line(

@@ -56,6 +56,15 @@ class PlaceOptions:
         return LedgerPlace(repository(cwd), self.branch or BRANCH)
 
 
+def _partial_option() -> bool:
+    partial: bool = option(
+        "--partial",
+        is_flag=True,
+        help="Add runs of selected cases, of experiments and of answers scored again, too.",
+    )
+    return partial
+
+
 @dataclass(frozen=True)
 class AddOptions:
     """Options of `history add`."""
@@ -67,6 +76,7 @@ class AddOptions:
         metavar="URL",
         help="Link to this address of the run (default: that of the GitHub workflow).",
     )
+    partial: bool = _partial_option()
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,7 @@ class ImportOptions:
 
     place: PlaceOptions = field(metadata=part(PlaceOptions))
     results: tuple[str, ...] = argument(nargs=-1, required=True, type=FILE, metavar="RESULTS...")
+    partial: bool = _partial_option()
 
 
 @dataclass(frozen=True)
@@ -165,7 +176,8 @@ def add(options: AddOptions) -> int:
         run_url = workflow.run_url
     if run_url is not None and not run_url.startswith(("https://", "http://")):
         raise UsageError(f"--run-url: '{run_url}' is not an address of the web")
-    work = add_results(results, place, system_environment(os.environ), run_url=run_url)
+    environment = system_environment(os.environ)
+    work = add_results(results, place, environment, run_url=run_url, partial=options.partial)
     _show(asyncio.run(work), place)
     return PASSED
 
@@ -185,7 +197,9 @@ def import_(options: ImportOptions) -> int:
     cwd = Path.cwd()
     place = options.place.at(cwd)
     results = results_named(options.results, cwd)
-    _show(asyncio.run(import_results(results, place, system_environment(os.environ))), place)
+    environment = system_environment(os.environ)
+    work = import_results(results, place, environment, partial=options.partial)
+    _show(asyncio.run(work), place)
     return PASSED
 
 

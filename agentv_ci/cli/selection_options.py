@@ -18,7 +18,7 @@ class SelectionOptions:
         "--target",
         metavar="NAME",
         multiple=True,
-        help="Run every case against this target; repeatable. The name 'default' changes nothing.",
+        help="Run every case against this target; repeatable. 'default' alone changes nothing.",
     )
     eval_ids: tuple[str, ...] = selection_option(
         "--eval-id",

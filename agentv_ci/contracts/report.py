@@ -445,6 +445,17 @@ class RunReport(Recorded):
     )
 
     @property
+    def part_of(self) -> str | None:
+        """Why this is not a run of all cases as their documents are; None if it is one."""
+        if self.experiment is not None:
+            return "it is an experiment"
+        if self.filtered:
+            return "only some cases were selected"
+        if self.origin is not None and (self.origin.command or "").split()[1:2] == ["rescore"]:
+            return "its answers were scored again"
+        return None
+
+    @property
     def leaves_cases(self) -> bool:
         """Whether cases without rows did not run; otherwise their rows are lost."""
         return self.stopped is not None and self.write_error is None

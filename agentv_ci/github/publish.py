@@ -151,7 +151,7 @@ async def _add_to_history(
     """Add a run of all cases to the ledger, unless nothing was asked; a refusal is a notice."""
     if job.reported is None or job.reported.report.dry_run or not job.reported.outcomes:
         return
-    if job.run.narrowed:
+    if job.run.narrowed or job.reported.report.part_of is not None:
         say(annotation_command(Annotation("notice", "Not added to the history", NARROWED)))
         return
     try:

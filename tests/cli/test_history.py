@@ -231,6 +231,37 @@ def test_shard_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (("eval", "evals", "--eval-id", "one", "--out", "part.jsonl"), "only some cases were selected"),
+        (("eval", "evals", "--tag", "smoke", "--out", "part.jsonl"), "only some cases were selected"),
+        (("rescore", "whole.jsonl", "--out", "part.jsonl"), "its answers were scored again"),
+    ],
+    ids=["id", "tag", "rescored"],
+)
+def test_part_of_a_run_is_added_only_if_asked(project: Project, command: tuple[str, ...], why: str) -> None:
+    project.documents({"id": "one", "tags": ["smoke"]}, "two", targets=(GREETS,))
+    project.run("eval", "evals", "--out", "whole.jsonl")
+    assert project.run(*command).code == 0
+    add = ("part.jsonl", "--dir", "ledger")
+    project.refuses("history", "add", *add, error=f"is not a run of all cases: {why} add it with --partial")
+    project.refuses("history", "import", *add, error="none of these files can be added", code=3)
+    assert project.run("history", "import", *add, "--partial").code == 0
+    assert "was in it already" in project.run("history", "add", *add, "--partial").out
+
+
+def test_run_of_all_cases_begins_a_baseline(project: Project) -> None:
+    project.documents("one", "two", targets=(GREETS,))
+    project.run("eval", "evals", "--eval-id", "one", "--out", "part.jsonl")
+    project.refuses("baseline", "accept", "part.jsonl", error="a baseline would lack the others")
+    assert project.run("baseline", "accept", "part.jsonl", "--partial").code == 0
+    project.run("eval", "evals", "--out", "whole.jsonl")
+    assert project.run("baseline", "accept", "whole.jsonl").code == 0
+    lost = "would lose 1 case"
+    project.refuses("baseline", "accept", "part.jsonl", "--partial", error=lost)
+
+
+@pytest.mark.parametrize(
     ("rows", "code", "error"),
     [
         ([row(dry_run=True)], 2, "is of a dry run"),

@@ -49,7 +49,10 @@ class Selection(Struct, frozen=True):
     patterns: Sequence[str]
     targets: str | None = None
     target_names: Sequence[str] = ()
-    """Targets that answer every case instead of its own; `default` alone changes nothing."""
+    """Targets that answer every case instead of its own.
+
+    `default` alone means the documents' own; beside others, the target of that name.
+    """
     only: CaseFilter = EVERY_CASE
     more_targets: tuple[Target, ...] = ()
     """Targets in addition to those of the document."""
@@ -60,13 +63,8 @@ class Selection(Struct, frozen=True):
 
     @property
     def overriding(self) -> tuple[str, ...]:
-        """The targets of all cases, each once, or none; raises UsageError."""
+        """The targets of all cases, each once, or none."""
         names = tuple(dict.fromkeys(self.target_names))
-        if "default" in names and len(names) > 1:
-            raise UsageError(
-                "--target default means the targets of the documents, "
-                "and cannot be combined with others"
-            )
         return () if names == ("default",) else names
 
     def sources(self, cwd: Path) -> tuple[Source, ...]:

@@ -81,10 +81,12 @@ def compare_by_target(
     return tuple(comparisons)
 
 
-def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[str]]:
+def accept_baseline(
+    results: Path, out: Path, *, partial: bool = False
+) -> tuple[BaselineDocument, list[str]]:
     """Write the baseline of results; return it with warnings about it.
 
-    Raises UsageError for results that cannot be a baseline, NothingToRun when no case was graded,
+    With `partial`, the first baseline may be of only some cases. Raises UsageError for results that cannot be a baseline, NothingToRun when no case was graded,
     OSError.
     """
     if not holds_rows(results):
@@ -97,7 +99,7 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     if document is None:
         raise NothingToRun(f"no case of '{results}' was graded")
     if report is not None and report.filtered:
-        _refuse_losses(results, document, out)
+        _refuse_losses(results, document, out, partial=partial)
     write_whole(out, lambda file: file.write(baseline_text(document).encode("utf-8")))
     warnings = []
     if report is None:
@@ -113,9 +115,17 @@ def accept_baseline(results: Path, out: Path) -> tuple[BaselineDocument, list[st
     return document, warnings
 
 
-def _refuse_losses(results: Path, document: BaselineDocument, out: Path) -> None:
-    """Raise UsageError if a baseline has cases that a part of the cases would drop."""
+def _refuse_losses(results: Path, document: BaselineDocument, out: Path, *, partial: bool) -> None:
+    """Raise UsageError if a baseline has cases that a part of the cases would drop.
+
+    The first one would lack cases, unless it is wanted so.
+    """
     if not out.exists():
+        if not partial:
+            raise UsageError(
+                f"only some cases ran for '{results}'; a baseline would lack the others",
+                hint="run all cases, or accept these with --partial",
+            )
         return
     kept = {case.key for case in document.cases}
     lost = sum(case.key not in kept for case in read_baseline(out).cases)

@@ -100,29 +100,33 @@ async def add_results(
     environment: Environment,
     *,
     run_url: str | None = None,
+    partial: bool = False,
 ) -> Added:
     """Add each of these results files to a ledger as a run.
+
+    With `partial`, a run of only some cases may be one, too.
 
     Raises UsageError for results that cannot be a run, NothingToRun for empty ones,
     LedgerUnavailable.
     """
-    runs = [_run_of(path, run_url, environment) for path in results]
+    runs = [_run_of(path, run_url, environment, partial=partial) for path in results]
     return await _add(runs, place, environment)
 
 
 async def import_results(
-    results: Sequence[Path], place: LedgerPlace, environment: Environment
+    results: Sequence[Path], place: LedgerPlace, environment: Environment, *, partial: bool = False
 ) -> Added:
     """Add older results files to a ledger.
 
-    Those that cannot be a run are left out, with the reason.
+    Those that cannot be a run are left out, with the reason. With `partial`, a run of only some
+    cases may be one, too.
 
     Raises NothingToRun if none can, LedgerUnavailable.
     """
     runs, refused = [], []
     for path in results:
         try:
-            runs.append(_run_of(path, None, environment))
+            runs.append(_run_of(path, None, environment, partial=partial))
         except CannotGoOn as error:
             refused.append("; ".join(filter(None, [error.message, error.hint])))
     if not runs:
@@ -140,7 +144,7 @@ async def _add(
     return Added(tuple(new), len(runs) - len(new), tuple(refused))
 
 
-def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
+def _run_of(path: Path, run_url: str | None, environment: Environment, *, partial: bool) -> _Run:
     """Return results as the file of a run.
 
     Raises UsageError, and NothingToRun if no case ran to its end.
@@ -149,6 +153,10 @@ def _run_of(path: Path, run_url: str | None, environment: Environment) -> _Run:
     if report is not None and report.shard is not None:
         raise UsageError(
             f"'{path}' is shard {report.shard.index} of {report.shard.total}", hint=MERGE
+        )
+    if report is not None and report.part_of is not None and not partial:
+        raise UsageError(
+            f"'{path}' is not a run of all cases: {report.part_of}", hint="add it with --partial"
         )
     recording, seen = Recording(), set[tuple[CaseKey, int]]()
     for row in scan_rows(path, allow_torn=report is None):
