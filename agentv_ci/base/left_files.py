@@ -11,6 +11,7 @@ from errno import EFBIG, EINVAL
 from io import BufferedReader
 from pathlib import Path
 
+MOST_NAMED_BYTES = 512 * 1024 * 1024
 FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -51,6 +52,26 @@ def read_regular(path: Path, most: int) -> bytes:
 def open_regular(path: Path) -> BufferedReader:
     """Open a file that the user named; see `read_regular`."""
     return _regular(os.open(path, FLAGS))
+
+
+def read_named(path: Path) -> bytes:
+    """Return the content of a file or pipe that the user named.
+
+    Raises OSError if it is a device or larger than MOST_NAMED_BYTES: in a checkout, it may be a
+    link.
+    """
+    with open_named(path) as file:
+        return _bounded(file, MOST_NAMED_BYTES)
+
+
+def open_named(path: Path) -> BufferedReader:
+    """Open a file or pipe that the user named; see `read_named`."""
+    file = path.open("rb")
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        file.close()
+        raise OSError(EINVAL, "it is a device")
+    return file
 
 
 def _opened(name: str, folder: int) -> int:

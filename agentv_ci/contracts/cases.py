@@ -207,6 +207,8 @@ class RowCase(Struct, frozen=True, gc=False):
     tags: tuple[str, ...] = ()
     arm: str | None = None
     """Of an experiment."""
+    threshold: float | None = None
+    """Minimum score to pass; None in rows of earlier versions."""
 
     @property
     def source(self) -> RowPlace:

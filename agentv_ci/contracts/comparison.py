@@ -242,6 +242,12 @@ class BaselineCase(OfCase):
         description="Number of trials without a verdict, which say nothing about the agent.",
     )
     digest: Sha256 = Field(description="The case's digest in its plan.")
+    threshold: Share | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Minimum score to pass, to which newer runs are held; absent in baselines of "
+        "earlier versions.",
+    )
     costs_usd: Items[Dollars | None] | None = Field(
         None,
         exclude_if=is_none,

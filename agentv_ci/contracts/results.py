@@ -464,6 +464,11 @@ class ResultRow(Recorded):
         description="`decided`: the remaining trials are skipped when they cannot change whether "
         "the case passes.",
     )
+    threshold: Share | None = Field(
+        None,
+        exclude_if=is_none,
+        description="Minimum score to pass; absent in rows of earlier versions.",
+    )
     seed: int | None = Field(None, description="Seed of the trial.")
     digest: str = Field(description="Digest of the case in the plan.")
     input_messages: Items[InputMessageRecord] | None = Field(

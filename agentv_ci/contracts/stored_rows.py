@@ -199,6 +199,7 @@ class StoredRow(_Stored, frozen=True, kw_only=True):
     trials: Number = 1
     require: Require = "majority"
     stop_when: Literal["decided"] | None = None
+    threshold: Share | None = None
     seed: int | None = None
     digest: str
     input_messages: tuple[StoredInputMessage, ...] | None = None

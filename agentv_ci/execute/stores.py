@@ -23,6 +23,7 @@ from pydantic import BaseModel, create_model
 from agentv_ci.base.atomic import keep_out_of_git, replacing
 from agentv_ci.base.canonical import digest_of, exact
 from agentv_ci.base.json_access import read_json
+from agentv_ci.base.left_files import read_regular
 from agentv_ci.base.secret_values import SECRET_WORDS
 from agentv_ci.base.text import listed
 from agentv_ci.contracts.api_targets import HttpTarget
@@ -43,6 +44,8 @@ SCRATCH = re.compile(r"\.[0-9a-f]{64}\.json\.[0-9]+\.new")
 HEAD = b'{\n "version": '
 """The first bytes of every file that agentv-ci writes."""
 TRIES = 3
+MOST_BYTES = 64 * 1024 * 1024
+"""Of an answer."""
 UNASKED = ("timeout_s", "attempt", "sample", "sample_calls", "files", "cwd", "case_id")
 """Fields of a request that its key holds in another form, or not at all."""
 
@@ -67,7 +70,9 @@ class Store:
         None when it is missing or cannot be read.
         """
         try:
-            entry = read_json(self._place(key).read_text("utf-8"), strict=True)
+            entry = read_json(
+                read_regular(self._place(key), MOST_BYTES).decode("utf-8"), strict=True
+            )
             if not isinstance(entry, dict) or entry.get("version") != VERSION:
                 return None
             response = _answer_in(entry.get("response"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from agentv_ci.base.left_files import read_named
 from agentv_ci.base.model_errors import sentence
 from agentv_ci.contracts.command_output import HealthReport
 from agentv_ci.contracts.exchange import Environment
@@ -32,7 +33,7 @@ async def report_shifts(path: Path, workflow: Workflow, environment: Environment
 def _report(path: Path) -> HealthReport:
     hint = "write one with `agentv-ci history health --format json`"
     try:
-        return HealthReport.model_validate_json(path.read_bytes())
+        return HealthReport.model_validate_json(read_named(path))
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}", hint=hint) from error
     except ValidationError as error:

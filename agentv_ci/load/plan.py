@@ -17,6 +17,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from agentv_ci.base.json_access import objects_at, read_json
+from agentv_ci.base.left_files import open_named, read_named
 from agentv_ci.base.model_errors import refusals
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cases import CaseKey
@@ -74,7 +75,7 @@ def _streamed(path: Path) -> StoredPlan | None:
     None if it must be read as a whole.
     """
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             head = _text_before_cases(file)
             if head is None:
                 return None
@@ -120,7 +121,7 @@ def _cases(path: Path, plan: Plan, start: int) -> Iterator[tuple[PlanCase, JsonO
     suites, seen = {suite.path for suite in plan.suites}, set[CaseKey]()
     number = 0
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             file.seek(start)
             for text in _texts_of_cases(file):
                 data = read_json(text, strict=True)
@@ -157,7 +158,7 @@ def _texts_of_cases(file: BinaryIO) -> Iterator[str]:
 
 def _whole(path: Path) -> StoredPlan:
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_named(path).decode("utf-8")
         data = read_json(text, strict=True)
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror}") from error

@@ -12,6 +12,7 @@ from msgspec.json import Decoder
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
+from agentv_ci.base.left_files import open_named
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import AS_TEXT, ResultRow
 from agentv_ci.contracts.stored_rows import StoredRow
@@ -43,7 +44,7 @@ def encode(row: ResultRow) -> str:
 
 def items(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file; a torn one ends without a line break. Raises OSError."""
-    with path.open("rb") as file:
+    with open_named(path) as file:
         yield from file
 
 

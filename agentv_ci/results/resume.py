@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from agentv_ci.base.atomic import replacing
+from agentv_ci.base.left_files import open_named
 from agentv_ci.base.prices import price_of, unpriced_name
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.cases import CaseKey
@@ -340,7 +341,7 @@ class ResumedResults:
 
 def _size_of(path: Path) -> int:
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             return os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UsageError(f"--resume: cannot read '{path}': {error.strerror}") from error

@@ -235,6 +235,7 @@ def _graded(case: PlanCase, grade: Grade, now: datetime) -> dict[str, Any]:
     return {
         "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "digest": case.digest,
+        "threshold": case.threshold,
         "expected_outcome": case.expected_outcome,
         "reference_answer": case.reference_answer,
         "status": "error" if grade.verdict == "error" else "ok",

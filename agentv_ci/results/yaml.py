@@ -17,6 +17,7 @@ from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.representer import SafeRepresenter
 
 from agentv_ci.base.json_access import MAX_DEPTH, well_formed
+from agentv_ci.base.left_files import open_named
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import ResultRow
 
@@ -100,7 +101,7 @@ def _style(text: str) -> str | None:
 def items(path: Path) -> Iterator[bytes]:
     """Split the sequence at its dashes, without loading the whole file. Raises OSError."""
     lines: list[bytes] = []
-    with path.open("rb") as file:
+    with open_named(path) as file:
         for line in file:
             # A dash, or zeros at the end after a power failure.
             if lines and line[:1] not in WITHIN:

@@ -50,15 +50,17 @@ def _file_diff(change: Change, base: Base) -> FileDiff:
     compared = [*unified_diff(old, new, *names)]
     lines = sum(line[0] in "+-" for line in compared[2:])
     mode = ""
-    if change.kind == "modified" and (was := base.entries[change.path].mode) != change.mode:
-        mode = f"--- {path}: mode {was:o} to {change.mode:o}\n"
+    was = base.entries.get(change.path)
+    if change.kind == "modified" and was is not None and was.mode != change.mode:
+        mode = f"--- {path}: mode {was.mode:o} to {change.mode:o}\n"
     text = "".join(line if line.endswith("\n") else f"{line}\n{NO_NEWLINE}" for line in compared)
     return FileDiff(path, mode + text or f"--- {path}: {change.kind}, empty\n", lines)
 
 
 def _before(base: Base, path: str) -> bytes | None:
-    known = base.entries[path]
-    if known.link is None:
+    # A recorded change need not be of this base.
+    known = base.entries.get(path)
+    if known is not None and known.link is None:
         return (base.folder / path).read_bytes()
     return None
 

@@ -42,7 +42,16 @@ from agentv_ci.workspaces.isolation import Box, Means, means_of
 from agentv_ci.workspaces.leftovers import LOCK, PREFIX, remove_run, sweep
 from agentv_ci.workspaces.programs import Hidden, is_system, needed_by, program_of, toolchains
 from agentv_ci.workspaces.submission import submitted
-from agentv_ci.workspaces.trees import apply, changes, content_of, copy_tree, copying, remove_tree
+from agentv_ci.workspaces.trees import (
+    apply,
+    changes,
+    content_of,
+    copy_tree,
+    copying,
+    impossible,
+    remove_special,
+    remove_tree,
+)
 from agentv_ci.workspaces.watching import watch
 
 Keep = Literal["none", "failed", "all"]
@@ -287,6 +296,8 @@ class Workspaces:
 
     async def work_of(self, workspace: PlanWorkspace, found: tuple[Change, ...]) -> Work:
         """Return what an agent has left behind; raises OSError, UnusableWorkspace."""
+        if (path := impossible(found)) is not None:
+            raise UnusableWorkspace(f"{path!r} cannot be a change of an agent")
         return Work(workspace, await self.base_of(workspace), found, self)
 
     @asynccontextmanager
@@ -333,6 +344,7 @@ class Workspaces:
         remove_tree(kept)
         if os.path.lexists(kept):
             raise FileExistsError(EEXIST, "it cannot be removed", str(kept))
+        remove_special(tree)
         shutil.move(tree, kept)
         return f"{KEPT}/{kept.name}"
 

@@ -13,6 +13,7 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from errno import EINVAL
 from io import BufferedReader
 from itertools import count
 from pathlib import Path
@@ -109,6 +110,14 @@ def copy_files(root: Path, paths: Iterable[str], place: Path) -> None:
         copy = place / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / path, copy, follow_symlinks=False)
+
+
+def remove_special(tree: Path) -> None:
+    """Remove pipes, sockets and devices, for which readers would wait; raises OSError."""
+    for folder, _, names in os.walk(tree):
+        for path in (Path(folder, name) for name in names):
+            if not path.is_symlink() and not path.is_file():
+                path.unlink()
 
 
 def copying(tree: Path, place: Path) -> tuple[str, ...] | None:
@@ -215,10 +224,25 @@ def changes(before: Mapping[str, Entry], tree: Path) -> tuple[Change, ...]:
 
 
 def content_of(change: Change) -> bytes | None:
-    """Return the content of a changed file; None for a link or a deleted file."""
+    """Return the content of a changed file; None for a link or a deleted file.
+
+    Raises OSError for one that was not recorded as base64.
+    """
     if change.base64 is None:
         return None
-    return b64decode(change.base64)
+    try:
+        return b64decode(change.base64)
+    except ValueError as error:
+        raise OSError(EINVAL, "it is not base64", change.path) from error
+
+
+def impossible(found: Iterable[Change]) -> str | None:
+    """Return the path of a recorded change that is none of an agent's; None if all can be."""
+    for change in found:
+        has_nul = "\0" in f"{change.path}{change.link}"
+        if has_nul or not NEVER.isdisjoint(change.path.split("/")):
+            return change.path
+    return None
 
 
 def apply(found: Iterable[Change], tree: Path) -> None:

@@ -13,7 +13,7 @@ from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side, c
 from agentv_ci.analysis.comparison.statement import Terms
 from agentv_ci.contracts.comparison import BaselineDocument, Change, Comparison
 from tests.support import NOW
-from tests.support.runs import case, outcomes_of, plan, rows_of
+from tests.support.runs import case, outcomes_of, plan, row, rows_of
 
 
 def side(words: str, *, measured: str | None = None, digest: str = "0", target: str = "t") -> Side:
@@ -157,6 +157,25 @@ def test_baseline_keeps_graded_cases_with_their_trials() -> None:
     again = outcome_of(kept)
     assert (again.verdict, again.score, again.passed, len(again.graded)) == ("pass", kept.mean, 2, 3)
     assert baseline_of(side("e").cases, plan_digest=None, measured="") is None
+
+
+@pytest.mark.parametrize(
+    ("threshold", "change", "is_named"),
+    [(0.8, "regressed", True), (0.5, "unchanged", False), (None, "unchanged", False)],
+)
+def test_newer_run_is_held_to_the_thresholds_of_a_baseline(
+    threshold: float | None, change: Change, is_named: bool
+) -> None:
+    scores = (0.79, 0.8, 0.5, 0.5, 0.5, 0.7)
+    older, newer = case(trials=6), case(trials=6, threshold=0.5)
+    document = baseline_of(outcomes_of(plan(older), rows_of(older, "pppppp")), plan_digest=None, measured="")
+    assert document is not None
+    base = [outcome_of(each.model_copy(update={"threshold": threshold})) for each in document.cases]
+    rows = [row(score=score, of=newer, trial=trial) for trial, score in enumerate(scores, 1)]
+    found = compared(Side("base.json", base), Side("head", outcomes_of(plan(newer), rows)))
+    assert [each.change for each in found.cases if each.change != "unchanged"] == [change] * is_named
+    named = "1 case with trials that pass only below the threshold of base.json, which count as failed: one"
+    assert (named in found.warnings) == is_named
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,21 @@ def test_gate_of_the_change_counts_where_the_workflow_wants_it_visibly(change: C
     assert "⚠️ that of this change, even where it is lower (`gate-from: head`)" in change.job.summary
 
 
+def test_baseline_is_compared_at_its_own_threshold(change: Change) -> None:
+    """Also where the gate of the change counts: a lower one makes no regression unseen."""
+    begin(change, baseline=True)
+    assert {each["threshold"] for each in change.job.json(BASELINE)["cases"]} == {0.8}
+    docs(change.job, *CASES, threshold=0.0)
+    first = "\n".join(played(change, "--gate-from=head", baseline=True))
+    assert "This change lowers its own test, and that counts**" in first
+    compared = change.report["comparison"]
+    assert [(each["id"], each["change"]) for each in compared["cases"]] == [("leaves", "regressed")]
+    said = "1 case with trials that pass only below the threshold of baseline.json, which count as failed: leaves"
+    assert said in compared["warnings"]
+    assert said in change.github.comments[-1].body
+    assert change.job.outputs["verdict"] != "pass"
+
+
 def test_options_of_the_workflow_pin_the_gate(change: Change) -> None:
     begin(change, gate={"min_pass_rate": 0.9, "max_errors": 0})
     docs(change.job, *CASES, gate={"min_pass_rate": 0.1, "max_errors": 9})

@@ -244,6 +244,29 @@ def test_results(words: tuple[str, ...], name: str, repository: Path) -> None:
     cost(repository, *words, "x.jsonl")
 
 
+DEVICES = [
+    *(("eval", "x.json"), ("eval", "ok.yaml", "--baseline", "x.json"), ("compile", "ok.yaml", "--diff", "x.json")),
+    *(
+        ("compare", "x.json", "x.json"),
+        ("report", "y.jsonl"),
+        ("rescore", "x.jsonl"),
+        ("baseline", "accept", "x.jsonl"),
+    ),
+    *(("eval", "ok.yaml", "--failed", "x.jsonl", "--out", "o.jsonl")),
+]
+
+
+@pytest.mark.parametrize("words", DEVICES, ids=" ".join)
+def test_link_to_a_device_is_not_read(words: tuple[str, ...], repository: Path) -> None:
+    """A checkout can have one."""
+    for name in ("x.json", "x.jsonl", "y.report.json"):
+        (repository / name).symlink_to("/dev/zero")
+    case = "{id: a, input: x, expected_outcome: x, expected: x, evaluators: [is_json]}"
+    targets = "$schema: agentv-targets-v2.2\ntargets: [{name: default, provider: mock}]\n"
+    write(repository, {"ok.yaml": f"{EVAL}evalcases: [{case}]\n", "targets.yaml": targets, "y.jsonl": ""})
+    cost(repository, *words)
+
+
 @pytest.mark.parametrize("name", YAML)
 @pytest.mark.parametrize("tool", ["validate", "list_cases", "estimate"])
 def test_mcp_documents(tool: str, name: str, repository: Path) -> None:

@@ -73,6 +73,7 @@ OF_EVERY_ROW = {
     "require": "majority",
     "seed": 7,
     "digest": DIGEST,
+    "threshold": 0.8,
     "attempts": 2,
     "requests": 5,
     "duration_ms": 1234,

@@ -57,6 +57,31 @@ def test_paths_in_rows_do_not_leave_the_workspace(agent: Agent) -> None:
     assert (done.code, "workspace.changes" in done.err) == (2, True), done
 
 
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"path": ".git/config"}, "'.git/config' cannot be a change of an agent"),
+        ({"path": "a/.git/hooks/post-checkout"}, "cannot be a change of an agent"),
+        ({"path": "a/__pycache__/a.pyc"}, "cannot be a change of an agent"),
+        ({"path": "a\0b"}, "cannot be a change of an agent"),
+        ({"link": "a\0b", "base64": None}, "cannot be a change of an agent"),
+        ({"base64": "A"}, "it is not base64"),
+        ({"kind": "modified"}, None),
+        ({"kind": "deleted", "base64": None}, None),
+    ],
+)
+def test_recorded_changes_are_those_of_an_agent(changed: dict[str, Any], error: str | None, agent: Agent) -> None:
+    """Also where the author gives graders whatever has changed."""
+    at: dict[str, Any] = {"files": FILES, "submit_guarded": ["**"]}
+    row = agent.row("echo new > new", FIXED, **at)
+    agent.documents("echo new > new", {**FIXED, "equals": "41"}, {**CHANGED, "max_lines": 9}, **at)
+    row["workspace"]["changes"][0].update(changed)
+    agent.project.write({"r.jsonl": json.dumps(row) + "\n"})
+    again = rescored(agent, 0 if error is None else 4)
+    assert (error or "") in str(again["evaluator_results"])
+    assert {each["status"] for each in again["evaluator_results"]} == {"ok" if error is None else "error"}
+
+
 @isolated
 @pytest.mark.parametrize("command", [("rescore", "r.jsonl"), ("eval", "evals", "--replay", "kept")])
 def test_graders_of_stored_answers_are_confined_as_asked(agent: Agent, command: tuple[str, ...]) -> None:

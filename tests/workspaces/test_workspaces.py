@@ -245,6 +245,16 @@ def test_workspaces_are_kept_on_request(agent: Agent, folders: Path, keep: str, 
     assert (row["workspace"]["kept"] is not None) is (keep == "all")
 
 
+def test_kept_workspace_has_nothing_that_a_reader_waits_for(agent: Agent) -> None:
+    agent.documents("mkdir -p a/b; mkfifo a/b/pipe; ln -s /dev/zero link; echo left > here")
+    agent.project.eval("--keep-workspaces", "all")
+    kept = agent.project.path(agent.project.rows()[0]["workspace"]["kept"])
+    assert [sorted(path.name for path in folder.iterdir()) for folder in (kept, kept / "a/b")] == [
+        ["a", "here", "link"],
+        [],
+    ]
+
+
 def test_folder_that_changes_after_it_was_compiled_is_refused(agent: Agent) -> None:
     agent.documents("true", **SHOP)
     assert agent.project.run("compile", "evals", "--out", "plan.json").code == 0

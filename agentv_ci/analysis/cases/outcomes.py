@@ -162,6 +162,7 @@ class SharedHead(Struct, frozen=True, gc=False):
     stop_when: Literal["decided"] | None
     tags: tuple[str, ...]
     arm: str | None
+    threshold: float | None
 
 
 _HEAD = packing.Struct("<32sI")
@@ -237,7 +238,7 @@ class PassedOutcome(Struct, frozen=True, gc=False):
         """The case."""
         sha256, line = _HEAD.unpack_from(self.packed)
         it = self.shared
-        described = it.trials, it.require, it.stop_when, it.tags, it.arm
+        described = it.trials, it.require, it.stop_when, it.tags, it.arm, it.threshold
         return RowCase(self.id, it.suite, sha256.hex(), it.path, line, *described)
 
     @property
@@ -328,3 +329,8 @@ def in_matrix_of(outcomes: Sequence[CaseOutcome]) -> AbstractSet[tuple[str, str]
     if len({outcome.target for outcome in outcomes}) < 2:
         return frozenset()
     return in_matrix(outcome.key for outcome in outcomes)
+
+
+def threshold_of(outcome: CaseOutcome) -> float | None:
+    """Return the minimum score to pass, if its rows or its baseline have it."""
+    return outcome.case.threshold if isinstance(outcome.case, RowCase) else None

@@ -157,6 +157,7 @@ class Tally:
             row.stop_when,
             row.tags,
             row.arm,
+            row.threshold,
         )
         shared = self._heads.get(given)
         if shared is None:
@@ -169,7 +170,7 @@ class Tally:
 
         When rows disagree, the one that expects most counts, in any order.
         """
-        described = it.trials, it.require, it.stop_when, it.tags, it.arm
+        described = it.trials, it.require, it.stop_when, it.tags, it.arm, it.threshold
         case = RowCase(row.eval_id, it.suite, row.digest, it.path, row.source.line, *described)
         if case.id not in cases.known:
             cases.known[case.id] = _Tallied(case, it.target)

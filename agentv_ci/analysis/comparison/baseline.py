@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome, threshold_of
 from agentv_ci.analysis.cases.provenance import Makeup
 from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
 from agentv_ci.contracts.base import Verdict
@@ -54,6 +54,7 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         crashed=_numbers(trial for trial in graded if trial.is_crash),
         without_verdict=outcome.ran - len(graded) + outcome.missing,
         digest=outcome.case.digest,
+        threshold=threshold_of(outcome),
         costs_usd=_known([trial.cost_usd for trial in graded]),
         tokens=_known([trial.tokens for trial in graded]),
         durations_ms=_known(list(map(_duration_ms, graded))),
@@ -86,7 +87,17 @@ def outcome_of(case: BaselineCase) -> CaseOutcome:
     numbers = sorted((*case.passed, *case.missed))
     trials = tuple(_trial(case, index, number) for index, number in enumerate(numbers))
     planned = len(trials) + case.without_verdict
-    known = RowCase(case.id, case.suite, case.digest, case.suite, 1, planned, "majority", None)
+    known = RowCase(
+        case.id,
+        case.suite,
+        case.digest,
+        case.suite,
+        1,
+        planned,
+        "majority",
+        None,
+        threshold=case.threshold,
+    )
     makeup = Makeup(case.task or "", case.models or (), case.judges or ())
     return FullOutcome(known, case.target, case.verdict, case.mean, trials, makeup=makeup)
 

@@ -19,7 +19,7 @@ from typing import get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, threshold_of
 from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
 from agentv_ci.analysis.comparison.case_changes import can_be_called, dropped
 from agentv_ci.analysis.comparison.metric_changes import (
@@ -56,7 +56,8 @@ from agentv_ci.contracts.comparison import (
 )
 from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import GateSettings
-from agentv_ci.contracts.results import OfCase
+from agentv_ci.contracts.results import PRECISION, OfCase
+from agentv_ci.results.trials import verdict_of_trials
 
 CONFIDENCE = 0.95
 """Of the statement; docs/verdicts.md compares other values."""
@@ -64,6 +65,9 @@ STALE_AFTER_DAYS = 30
 MAX_NAME = 80
 MAX_SUSPECTS = 20
 """Of a command that decides about them."""
+
+_Pair = tuple[CaseOutcome | None, CaseOutcome | None]
+"""A case of both sides or of one of them."""
 
 CHANGES_WORST_FIRST: tuple[Change, ...] = get_args(Change)
 
@@ -154,7 +158,8 @@ def compare_sides(
     compares_digests: bool = True,
 ) -> Comparison:
     """Compare two runs."""
-    every = _paired(base, head)
+    paired = _paired(base, head)
+    every = [(old, _held_to(old, new)) for old, new in paired]
     pairs = [(old, new) for old, new in every if new is None or new.quarantine is None]
     shared = [(old, new) for old, new in pairs if old and new]
     cases = _compared_cases(pairs, terms, _called(shared, terms.confidence))
@@ -191,6 +196,7 @@ def compare_sides(
             *_crashes(base.name, before),
             *_crashes(head.name, now_graded),
             *_without_verdict(statement, base.name, head.name),
+            *_below(base.name, paired, every),
             *_warnings(base, cases, now, terms, by_target=by_target),
         ),
         reasons=tuple(_reasons(statement, cases, by_target=by_target)),
@@ -230,18 +236,48 @@ def _is_lost(base: CaseOutcome | None, head: CaseOutcome | None) -> bool:
     return bool(base.graded) and not head.graded and head.verdict != "skipped"
 
 
-def _paired(base: Side, head: Side) -> list[tuple[CaseOutcome | None, CaseOutcome | None]]:
+def _paired(base: Side, head: Side) -> list[_Pair]:
     """Return the cases of both sides in pairs, those of the newer side first."""
     match = _match(base, head)
     older = dict(zip(map(match, _keys(base)), base.cases, strict=True))
     newer = dict(zip(map(match, _keys(head)), head.cases, strict=True))
-    pairs: list[tuple[CaseOutcome | None, CaseOutcome | None]] = []
+    pairs: list[_Pair] = []
     for key, case in newer.items():
         pairs.append((older.get(key), case))
     for key, case in older.items():
         if key not in newer:
             pairs.append((case, None))
     return pairs
+
+
+def _held_to(base: CaseOutcome | None, head: CaseOutcome | None) -> CaseOutcome | None:
+    """Return the newer outcome, its passes below the threshold of the older one as failures."""
+    if base is None or head is None or (threshold := threshold_of(base)) is None:
+        return head
+    trials = tuple(_at_threshold(trial, threshold) for trial in head.trials)
+    if trials == head.trials:
+        return head
+    verdict, score = verdict_of_trials(trials, head.case.trials, head.case.require)
+    return replace(head.in_full, verdict=verdict, score=score, trials=trials)
+
+
+def _at_threshold(trial: TrialOutcome, threshold: float) -> TrialOutcome:
+    if trial.verdict == "pass" and round(trial.score, PRECISION) < round(threshold, PRECISION):
+        return replace(trial, verdict="fail")
+    return trial
+
+
+def _below(base: str, pairs: Sequence[_Pair], held: Sequence[_Pair]) -> Iterator[str]:
+    """Yield which cases have lower thresholds than before, if that decides about their trials."""
+    names: list[str] = []
+    for (_, head), (_, judged) in zip(pairs, held, strict=True):
+        if head is not None and judged is not head:
+            names.append(shortened(head.case.id, MAX_NAME))
+    if names:
+        yield (
+            f"{counted(len(names), 'case')} with trials that pass only below the threshold of "
+            f"{base}, which count as failed: {first_few(names)}"
+        )
 
 
 def _renamed(cases: Sequence[ComparedCase]) -> Iterable[str]:
@@ -304,9 +340,7 @@ def _has_trials(pair: CasePair) -> bool:
     return bool(base.graded and head.graded) and not len(base.trials) == len(head.trials) == 1
 
 
-def _compared_cases(
-    pairs: Iterable[tuple[CaseOutcome | None, CaseOutcome | None]], terms: Terms, calls: _Calls
-) -> list[ComparedCase]:
+def _compared_cases(pairs: Iterable[_Pair], terms: Terms, calls: _Calls) -> list[ComparedCase]:
     return [_compared(base, head, terms, calls) for base, head in pairs]
 
 

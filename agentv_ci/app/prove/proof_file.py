@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agentv_ci.base.atomic import write_whole
+from agentv_ci.base.left_files import read_named
 from agentv_ci.base.model_errors import sentence
 from agentv_ci.contracts.proof import Proof
 from agentv_ci.errors import UsageError
@@ -28,7 +29,7 @@ def read_proof(path: Path) -> Proof:
     """Return the proof in a file; raises UsageError."""
     unreadable = f"'{path}' is not a proof that this version reads"
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_named(path))
         if isinstance(data, dict) and data.get("$schema") != schema_id("proof-v1"):
             raise UsageError(f"{unreadable}: its $schema is {data.get('$schema')}")
         return Proof.model_validate(data)

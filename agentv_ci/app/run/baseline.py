@@ -14,6 +14,7 @@ from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.analysis.comparison.baseline import is_old, outcome_of
 from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.app.run.files import read_run_report
+from agentv_ci.base.left_files import read_named
 from agentv_ci.base.model_errors import sentence
 from agentv_ci.base.text import counted, shortened
 from agentv_ci.contracts.cases import CaseKey
@@ -115,7 +116,7 @@ def read_outcomes(
 def read_baseline(path: Path) -> BaselineDocument:
     """Return a baseline; raises UsageError."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_named(path))
     except OSError as error:
         hint = WRITE_BASELINE if isinstance(error, FileNotFoundError) else None
         raise UsageError(f"cannot read '{path}': {error.strerror}", hint=hint) from error

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.base.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.base.installed_plugins import UnusablePlugin, find_plugin
+from agentv_ci.base.left_files import MOST_NAMED_BYTES, read_regular
 from agentv_ci.base.model_errors import sentence
 from agentv_ci.contracts.base import is_plugin
 from agentv_ci.contracts.cases import CaseKey
@@ -132,7 +133,7 @@ def read_run_report(results: Path) -> RunReport | None:
         raise UsageError(f"cannot read results from '{results}': it is not a regular file")
     unreadable = f"'{path}' is not a run report that this version reads"
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_regular(path, MOST_NAMED_BYTES))
         if isinstance(data, dict) and data.get("$schema") != schema_id("report-v1"):
             raise UsageError(f"{unreadable}: its $schema is {data.get('$schema')}")
         return RunReport.model_validate(data)

@@ -131,8 +131,9 @@ def _message(outcome: CaseOutcome, again: str) -> JsonObject:
     text = f"{printable(outcome.case.id)} ({printable(outcome.target)}): {facts}"
     if outcome.summary:
         text += f"\n{printable(outcome.summary)}"
-    # The command must stay as it is, to be typed.
-    if again:
+    # The command must stay as it is, to be typed; an id can make it, or its end, a link.
+    before, _, after = again.partition("](")
+    if again and not (")" in after and "[" in f"{text}{before}"):
         return {"text": f"{without_links(text)}\nRun it again: {again}"}
     return {"text": without_links(text)}
 

@@ -47,6 +47,12 @@ def test_reason_is_not_a_link() -> None:
     assert result["message"]["text"].splitlines()[1] == "server: see [here] (https://evil.example)"
 
 
+@pytest.mark.parametrize(("case_id", "error"), [("[a](https://evil.example)", ""), ("a](https://evil.example)", "[b")])
+def test_id_is_not_a_link(case_id: str, error: str) -> None:
+    (result,) = run_of(row("error", error=error, of=case(case_id)))["results"]
+    assert "](" not in result["message"]["text"]
+
+
 @pytest.mark.parametrize("case_id", ["a](b", "x[(y"])
 def test_command_is_that_of_the_markdown(case_id: str) -> None:
     run = reported([row("fail", of=case(case_id))])
