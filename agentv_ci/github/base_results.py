@@ -42,14 +42,14 @@ async def fetch_base_results(
     async def work(api: Api) -> BaseResults:
         actions = f"/repos/{workflow.repository}/actions"
         async for run in _runs(api, actions, workflow):
-            found = await api.ask(
+            answer = await api.ask(
                 "GET", f"{actions}/runs/{count_at(run, 'id')}/artifacts", query={"name": artifact}
             )
-            for each in objects_at(found, "artifacts"):
-                size = count_at(each, "size_in_bytes")
-                if value_at(each, "expired") is False and size is not None and size <= MAX_BYTES:
+            for stored in objects_at(answer, "artifacts"):
+                size = count_at(stored, "size_in_bytes")
+                if value_at(stored, "expired") is False and size is not None and size <= MAX_BYTES:
                     archive = await api.download(
-                        f"{actions}/artifacts/{count_at(each, 'id')}/zip", MAX_BYTES
+                        f"{actions}/artifacts/{count_at(stored, 'id')}/zip", MAX_BYTES
                     )
                     sha = text_at(run, "head_sha") or ""
                     return BaseResults(f"{workflow.base_branches[0]} ({sha[:7]})", archive)
@@ -66,10 +66,10 @@ async def _runs(api: Api, actions: str, workflow: Workflow) -> AsyncIterator[Jso
     query = {"branch": workflow.base_branches[0], "status": "completed", "per_page": "30"}
     answer = await api.ask("GET", f"{actions}/workflows/{workflow.file}/runs", query=query)
     trusted = [
-        each
-        for each in objects_at(answer, "workflow_runs")
-        if text_at(each, "event") in OF_THE_BRANCH
-        and text_at(each, "head_repository", "full_name") == workflow.repository
+        run
+        for run in objects_at(answer, "workflow_runs")
+        if text_at(run, "event") in OF_THE_BRANCH
+        and text_at(run, "head_repository", "full_name") == workflow.repository
     ]
-    for each in trusted[:MAX_RUNS]:
-        yield each
+    for run in trusted[:MAX_RUNS]:
+        yield run

@@ -17,14 +17,14 @@ def of_attempt(failed: ProviderError | Response, attempt: int) -> tuple[Expense,
 
 
 def in_all(response: Response, earlier: Sequence[Expense], attempt: int) -> Response:
-    """Return an answer that counts what failed before it.
+    """Return an answer with the expenses of what failed before it.
 
-    Attempts before may have failed, and requests of its own attempt, number `attempt`.
+    These are earlier attempts, and failed requests of its own attempt, number `attempt`.
     """
     failed = (*earlier, *of_attempt(response, attempt))
     if not failed:
         return response
-    # The price of a stored answer counts in its evaluation; it is not paid again.
+    # For evaluators a stored answer keeps its price; `paid` leaves it out of the bill.
     own = Expense(
         attempt=attempt,
         model=response.model,
@@ -61,7 +61,7 @@ def with_expenses(
     if not expenses and not judges:
         return dict(fields)
     if all(expense.is_earlier for expense in expenses):
-        # Nothing failed in this run, so the answer is not among them.
+        # Nothing failed in this run: the expenses lack that of the answer.
         expenses = [*expenses, *_answer_of(fields)]
     expenses = [*expenses, *(judges or _judges_of(fields))]
     of_target = [expense for expense in expenses if not expense.is_judge]

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 
 def suspects_of(outcome: RunOutcome) -> frozenset[CaseKey]:
-    """Return the cases that passed in all trials of the baseline and pass in none now.
-
-    That may be chance.
-    """
+    """Return the suspects of an undecided comparison: their losses may be chance."""
     comparison = outcome.report.comparison
     if comparison is None or comparison.statement is None:
         return frozenset()
@@ -50,28 +47,35 @@ async def confirm(
     files: RunFiles,
     services: RunServices,
     against: BaselineComparison | None,
-    ended: Ending,
+    first: Ending,
 ) -> RunOutcome:
-    """Run more trials of some cases, and conclude again with all trials."""
+    """Run more trials of some cases, and conclude again with all trials.
+
+    `first` is how the run before ended.
+    """
     more = options.confirm or 0
     trials: dict[CaseKey, int] = {}
     for case in plan.cases:
         key = plan.key_of(case)
-        trials[key] = case.trials + more * (key in suspects)
+        trials[key] = case.trials + (more if key in suspects else 0)
     plan = with_trials(plan, trials)
-    # Crashes of the agent count as failed trials: asked again, they would be erased.
-    dry_run = options.dry_run
     results = ResumedResults(
-        files.results, files.form, plan, options.root, dry_run=dry_run, keeps_crashes=True
+        files.results,
+        files.form,
+        plan,
+        options.root,
+        dry_run=options.dry_run,
+        # Crashes of the agent count as failed trials: asked again, they would be erased.
+        keeps_crashes=True,
     )
     earlier = results.read_earlier(files.results, is_part=options.is_part)
     ending = await run_trials(plan, options, files, services, earlier=earlier)
-    seconds = (ending.duration_s or 0.0) + (ended.duration_s or 0.0)
+    seconds = (ending.duration_s or 0.0) + (first.duration_s or 0.0)
     ending = replace(
         ending,
-        shard=ended.shard,
-        quarantine=ended.quarantine,
-        against_base=ended.against_base,
+        shard=first.shard,
+        quarantine=first.quarantine,
+        against_base=first.against_base,
         duration_s=seconds,
     )
     return conclude_resumed(plan, files, ending, results, against)

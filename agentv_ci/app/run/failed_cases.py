@@ -12,6 +12,7 @@ from agentv_ci.app.run.files import read_run_report
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.packed_cases import heads_of
+from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.errors import UsageError
 from agentv_ci.results.files import scan_rows
 
@@ -19,8 +20,8 @@ from agentv_ci.results.files import scan_rows
 def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, set[str]]:
     """Return the plan with only the cases that did not pass in results.
 
-    The second value is the targets that failed only there. Cases that a stopped run did not begin
-    did not pass either. Raises UsageError for unreadable results.
+    Also return the targets of failed cases that this plan asks of other targets. Cases that a
+    stopped run did not begin did not pass either. Raises UsageError for unreadable results.
     """
     if results.is_dir():
         raise UsageError(
@@ -32,14 +33,18 @@ def only_failed(compiled: CompiledPlan, results: Path) -> tuple[CompiledPlan, se
     known, plan = tally.outcomes(), compiled.plan
     match = matching((case.key for case in known), map(plan.key_of, heads_of(plan)))
     passed = {match(case.key): case.verdict in ("pass", "skipped") for case in known}
-    ran = read_run_report(results)
-    otherwise = ran is not None and ran.leaves_cases and not ran.filtered
-    plan = narrowed(plan, lambda case: not passed.get(match(plan.key_of(case)), not otherwise))
-    asked = set(map(plan.key_of, heads_of(plan)))
+    report = read_run_report(results)
+    did_not_begin = report is not None and report.leaves_cases and not report.filtered
+
+    def did_pass(case: PlanCase) -> bool:
+        return passed.get(match(plan.key_of(case)), not did_not_begin)
+
+    failed = narrowed(plan, lambda case: not did_pass(case))
+    asked = set(map(failed.key_of, heads_of(failed)))
     matched = set(map(match, asked))
-    elsewhere: set[str] = set()
+    other_targets: set[str] = set()
     for case in known:
         if case.key not in asked and match(case.key) in matched:
-            elsewhere.add(case.key[2])
+            other_targets.add(case.key[2])
     origin = replace(compiled.origin, sources=(*compiled.origin.sources, results))
-    return CompiledPlan(plan, origin), elsewhere
+    return CompiledPlan(failed, origin), other_targets

@@ -34,10 +34,10 @@ class Prepared(Struct, frozen=True):
     plan: Plan
     options: RunOptions
     services: RunServices
-    """Mask the secrets of the run."""
+    """They mask the secrets of the run."""
     targets: Mapping[str, Target]
-    """The plan's, with the values of variables; as they are written if the workers of a cluster
-    have the variables.
+    """The plan's, with the values of variables; on a cluster as they are written, since only its
+    workers have the variables.
     """
     needs: Needs
     origin: RunOrigin | None
@@ -103,17 +103,19 @@ async def prepare(
         require_folders(needs.suites, options.root)
         if answering:
             _require_unchanged(plan, options.root)
-    variables, left_out = services.environment.variables, list[str]()
+    variables = services.environment.variables
+    # Warnings may hold secrets: they are said once these can be masked.
+    held_warnings: list[str] = []
     targets: Mapping[str, Target] = plan.targets
     if options.cluster is None:
         targets = resolve_plan(
-            plan, options, earlier, variables, left_out.append, only_judges=stored is not None
+            plan, options, earlier, variables, held_warnings.append, only_judges=stored is not None
         )
     secrets = secrets_of(plan.targets, targets, variables) | await credentials(
         options.root, variables
     )
     clean = services.without_secrets(Redactor(secrets))
-    for sentence in left_out:
+    for sentence in held_warnings:
         clean.warn(sentence)
     origin = await _origin(options, clean)
     return Prepared(plan, options, clean, targets, needs, origin, earlier, stored)

@@ -57,7 +57,7 @@ async def run_plan(
     whole = override(compiled.plan, overrides)
     plan, shard = _part(whole, options)
     # The verdict of an experiment is on all of its shards.
-    judged = experiment(whole) if experiment is not None and shard is None else None
+    judgement = experiment(whole) if experiment is not None and shard is None else None
     require_recordings(options)
     against = None
     if options.baseline is not None:
@@ -79,8 +79,8 @@ async def run_plan(
         _note_predefined_answers(plan, services)
     try:
         watch = None
-        if judged is not None:
-            watch = judged.watch(kept_rows(earlier or NO_EARLIER_RUN))
+        if judgement is not None:
+            watch = judgement.watch(kept_rows(earlier or NO_EARLIER_RUN))
         ending = await run_trials(
             plan, options, files, services, earlier=earlier, is_decided=watch or never
         )
@@ -88,7 +88,7 @@ async def run_plan(
         raise error.at(places_of_targets(compiled.origin, error.missing.keys())) from None
     quarantine = () if ending.dry_run else options.quarantine
     ending = replace(ending, shard=shard, quarantine=quarantine, against_base=options.against_base)
-    judge = judged.report if judged is not None else None
+    judge = judgement.report if judgement is not None else None
     if earlier is None:
         outcome = conclude(plan, files, ending, against=against, judge=judge)
     else:

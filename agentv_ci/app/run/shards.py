@@ -26,9 +26,7 @@ class Sharding(Struct, frozen=True):
     most: int
     """Most parts."""
     target_minutes: float | None = None
-    """Take no more parts than needed for each to take at most this long; None: as many as there are
-    cases for.
-    """
+    """Take the fewest parts that take at most this long each; None: `most`, or one per case."""
     balance: Path | None = None
     """Results with durations."""
     workers: int | None = None
@@ -42,13 +40,13 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
     """
     plan = override(compiled.plan, overrides)
     durations_s = durations_of(sharding.balance) if sharding.balance is not None else {}
-    seconds = efforts(plan, durations_s)
+    seconds_of_cases = efforts(plan, durations_s)
     are_known = any(plan.key_of(case) in durations_s for case in heads_of(plan))
-    if not are_known and (questions := sum(seconds)):
+    if not are_known and (questions := sum(seconds_of_cases)):
         estimated = estimate_run(CompiledPlan(plan, compiled.origin), workers=sharding.workers)
         a_question_s = sum(target.seconds for target in estimated.targets) / questions
-        seconds = [effort * a_question_s for effort in seconds]
-    parts = _parts(plan, seconds, sharding)
+        seconds_of_cases = [effort * a_question_s for effort in seconds_of_cases]
+    parts = _parts(plan, seconds_of_cases, sharding)
     shards: list[PlannedShard] = []
     for number, indexes in enumerate(parts, 1):
         cases = [plan.cases[index] for index in indexes]
@@ -56,7 +54,9 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
             shard=f"{number}/{len(parts)}",
             cases=len(cases),
             trials=sum(case.trials for case in cases if case.skip is None),
-            minutes=round(_seconds(plan, seconds, indexes, sharding.workers) / 60, 1),
+            minutes=round(
+                _time_of_part_s(plan, seconds_of_cases, indexes, sharding.workers) / 60, 1
+            ),
         )
         shards.append(shard)
     return PlannedShards(
@@ -67,17 +67,17 @@ def plan_shards(compiled: CompiledPlan, overrides: Overrides, sharding: Sharding
 
 
 def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[list[int]]:
-    """Return the places of the cases of every part."""
+    """Return the indexes of the cases of every part."""
     most = max(1, min(sharding.most, sum(case.skip is None for case in heads_of(plan))))
     if sharding.target_minutes is None:
         return parts_of(plan, seconds, most)
 
     def longest_s(parts: Iterable[Sequence[int]]) -> float:
-        return max(_seconds(plan, seconds, places, sharding.workers) for places in parts)
+        return max(_time_of_part_s(plan, seconds, part, sharding.workers) for part in parts)
 
     # No part can be shorter than its longest case.
     target_s = max(
-        sharding.target_minutes * 60, longest_s([place] for place in range(len(seconds)))
+        sharding.target_minutes * 60, longest_s([index] for index in range(len(seconds)))
     )
     fewest = math.ceil(longest_s([range(len(seconds))]) / target_s) if target_s else 1
     for total in range(max(1, min(fewest, most)), most):
@@ -86,8 +86,8 @@ def _parts(plan: Plan, seconds: Sequence[float], sharding: Sharding) -> list[lis
     return parts_of(plan, seconds, most)
 
 
-def _seconds(
-    plan: Plan, seconds: Sequence[float], places: Sequence[int], workers: int | None
+def _time_of_part_s(
+    plan: Plan, seconds: Sequence[float], indexes: Sequence[int], workers: int | None
 ) -> float:
     """Return the time of a part.
 
@@ -97,11 +97,11 @@ def _seconds(
     by_target: Counter[str] = Counter()
     heads = heads_of(plan)
     longest = 0.0
-    for place in places:
-        case = heads[place]
-        # Seconds count like anything else.
-        by_target[case.target] += seconds[place]  # type: ignore[assignment]
-        longest = max(longest, seconds[place] / case.trials)
+    for index in indexes:
+        case = heads[index]
+        # A Counter adds floats, too; only its type says int.
+        by_target[case.target] += seconds[index]  # type: ignore[assignment]
+        longest = max(longest, seconds[index] / case.trials)
     width = cases_at_once(workers, [plan.targets[key] for key in by_target])
     longest = max(longest, sum(by_target.values()) / max(width, 1))
     for key, effort in by_target.items():
