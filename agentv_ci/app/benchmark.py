@@ -50,7 +50,6 @@ from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswer
 from agentv_ci.execute.targets import open_target
 from agentv_ci.load.discover import find_dotenv
 from agentv_ci.load.files import with_dotenv
-from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Effort, Trial, failed_row, unscored_row
 
 
@@ -109,7 +108,7 @@ class BenchmarkEngine(Struct, frozen=True):
             ending = await run_trials(plan, options, files, services, stored=stored)
             if ending.write_error is not None:
                 raise UsageError(f"cannot write the runs: {ending.write_error}")
-            rows = list(read_rows(files.results, files.form))
+            rows = list(files.rows())
         places = {plan.key_of(case): place for place, case in enumerate(plan.cases)}
         rows.sort(key=lambda row: (places[row.case_key], row.trial))
         scenarios = validate_runs(gate_settings(plan), ((row, plan.digest) for row in rows))

@@ -36,6 +36,19 @@ class Rate(Recorded):
     mean: float | None = Field(description="Mean score of the graded trials.")
 
 
+class ShownAnswer(Recorded):
+    """An answer of a case that got worse."""
+
+    trial: int = Field(description="Number of the trial.")
+    answer: str = Field(description="The answer, shortened.")
+    error: str | None = Field(
+        None, exclude_if=is_none, description="Why there is no verdict; absent with one."
+    )
+    tool_calls: Items[str] = Field(
+        (), exclude_if=not_, description="The tools it called, in order; absent without a call."
+    )
+
+
 class ComparedCase(OfCase):
     """A case of both sides or of one of them."""
 
@@ -52,6 +65,15 @@ class ComparedCase(OfCase):
         False,
         description="Whether its question or evaluators changed, so that it does not count for the "
         "statement.",
+    )
+    answer_before: ShownAnswer | None = Field(
+        None,
+        exclude_if=is_none,
+        description="An answer of the older side that passed, if the case got worse; absent if "
+        "that side has no rows.",
+    )
+    answer_now: ShownAnswer | None = Field(
+        None, exclude_if=is_none, description="An answer of the newer side that did not pass."
     )
 
 
@@ -205,11 +227,12 @@ class Comparison(Recorded):
 
     @property
     def shares_cases(self) -> bool:
-        """Whether any case is on both sides."""
+        """Whether any case is on both sides, even if one of them skips it."""
         shared = (
             number for change, number in self.counts.items() if change not in ("new", "removed")
         )
-        return self.left_out > 0 or any(shared)
+        is_skipped = any(case.base and case.head for case in self.cases)
+        return self.left_out > 0 or any(shared) or is_skipped
 
 
 def is_empty(value: object) -> bool:

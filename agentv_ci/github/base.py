@@ -44,16 +44,19 @@ async def with_base(
     if (report.comparison is not None and not red) or report.dry_run or report.shard is not None:
         return job
     base = await fetch_base_results(artifact, workflow, token, environment)
-    try:
-        older = _side(base)
-    except Exception as error:
-        # What damaged archives raise is not documented, and the comparison is for information.
-        raise NotPublished(
-            f"the results of {base.name} cannot be read: {type(error).__name__}"
-        ) from error
+    comparison = report.comparison
+    with TemporaryDirectory() as folder:
+        try:
+            older = _side(base, Path(folder))
+            if comparison is None:
+                comparison = _compared(older, reported, environment)
+        except Exception as error:
+            # What damaged archives raise is not documented, and the comparison is for information.
+            raise NotPublished(
+                f"the results of {base.name} cannot be read: {type(error).__name__}"
+            ) from error
     reported = replace(reported, base=BaseBranch(base.name, in_results(red, older.cases)))
     if report.comparison is None:
-        comparison = _compared(older, reported, environment)
         if not comparison.shares_cases:
             raise NotPublished(f"{base.name} has none of these cases")
         reported = replace(reported, report=report.model_copy(update={"comparison": comparison}))
@@ -62,18 +65,22 @@ async def with_base(
 
 def _compared(older: Side, reported: RunView, environment: Environment) -> Comparison:
     against = BaselineComparison(
-        older, "this run", environment.now(), is_part=reported.report.filtered
+        older,
+        "this run",
+        environment.now(),
+        reported.rows,
+        is_part=reported.report.filtered,
     )
     return compare(against, reported.outcomes, reported.report.gate.settings)
 
 
-def _side(base: BaseResults) -> Side:
-    with TemporaryDirectory() as folder:
-        results = Path(folder) / RESULTS
-        with zipfile.ZipFile(io.BytesIO(base.archive)) as packed:
-            for path in (results, report_path(results)):
-                path.write_bytes(_content(packed, path.name))
-        return side_of(results, base.name)
+def _side(base: BaseResults, folder: Path) -> Side:
+    """Return the results of an archive; they are unpacked into the folder."""
+    results = folder / RESULTS
+    with zipfile.ZipFile(io.BytesIO(base.archive)) as packed:
+        for path in (results, report_path(results)):
+            path.write_bytes(_content(packed, path.name))
+    return side_of(results, base.name)
 
 
 def _content(packed: zipfile.ZipFile, name: str) -> bytes:

@@ -32,6 +32,7 @@ BAR = 30
 MAX_NOTES = 3
 MAX_NAME = 60
 MAX_MESSAGE = 200
+MAX_WITH_ANSWERS = 3
 HIGH_CORRELATION = 0.05
 """Of the trials of one run: with more, the level of a comparison no longer holds."""
 WORTH_A_TIME_S = 1.0
@@ -222,9 +223,11 @@ def comparison_lines(comparison: Comparison) -> Iterator[Line]:
     changed = [case for case in comparison.cases if case.change not in ("new", "removed")]
     if changed:
         yield Line(f"{_name(comparison.base)} → {_name(comparison.head)}:", "title")
-    for case in changed[:MAX_SHOWN]:
+    for number, case in enumerate(changed[:MAX_SHOWN], 1):
         text = f"{_name(view.compared_name(case, comparison))}: {view.change_text(case)}"
         yield Line(f"  {case.change:<19}  {text}", _STYLES.get(case.change, "plain"))
+        for side, answer in view.answers_text(case) if number <= MAX_WITH_ANSWERS else ():
+            yield Line(f"    {side + ':':<7} {shortened(on_one_line(answer), MAX_MESSAGE)}")
     yield from more_line(len(changed))
     yield Line(f"cases: {view.changes_text(comparison)}")
     for name in view.one_sided(comparison):

@@ -458,6 +458,21 @@ def change_text(case: ComparedCase) -> str:
     return text
 
 
+def answers_text(case: ComparedCase) -> Iterator[tuple[str, str]]:
+    """Yield the answers of a case that got worse, each with its side.
+
+    Tools are named where the sides called different ones.
+    """
+    before, now = case.answer_before, case.answer_now
+    if before is None or now is None:
+        return
+    for side, shown in (("before", before), ("now", now)):
+        text = shown.answer.strip() or f"no answer: {shown.error or 'it is empty'}"
+        if before.tool_calls != now.tool_calls:
+            text = f"{text} [called {', '.join(shown.tool_calls) or 'no tool'}]"
+        yield side, text
+
+
 def rate_text(rate: Rate | None) -> str:
     """Return how often a case passed; for one trial, its verdict and score."""
     if rate is None or rate.mean is None:

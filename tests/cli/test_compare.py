@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.contracts.results import ResultRow
+from agentv_ci.contracts.results import OutputMessage, ResultRow
 from agentv_ci.ledger.lines import file_of
 from agentv_ci.results.files import form, form_of
 from tests.servers.chat_api import answers, chat_api, says
@@ -592,3 +592,75 @@ class TestUndecided:
         project.targets(tool("echo Hello"))
         assert project.eval("--baseline", "main.jsonl", "--confirm", "4").code == 0
         assert len(project.rows()) == 6
+
+
+def said(verdict: str, answer: str, *tools: str, trial: int = 1, **given: Any) -> ResultRow:
+    """A trial of one of two, with its answer and the tools it called."""
+    call = {"input": None, "output": None}
+    message = {"role": "assistant", "content": answer, "tool_calls": [{"tool": name, **call} for name in tools]}
+    messages = (OutputMessage.model_validate(message),)
+    return row(verdict, of=case("a", trials=2), trial=trial, candidate_answer=answer, output_messages=messages, **given)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "lines"),
+    [
+        (
+            [said("fail", "odd"), said("pass", "hello", trial=2)],
+            [said("pass", "hi"), said("fail", "bye", trial=2)],
+            [],
+        ),
+        (
+            [said("fail", "odd"), said("pass", "hello", trial=2)],
+            [said("fail", "bye"), said("fail", "see you", trial=2)],
+            ["before: hello", "now:    bye"],
+        ),
+        (
+            [said("pass", "hello", "search", "read")],
+            [said("fail", "", "search")],
+            ["before: hello [called search, read]", "now:    no answer: it is empty [called search]"],
+        ),
+        (
+            [said("pass", "hello\n::error::owned")],
+            [said("error", "", error="no key", error_kind="process", blame="agent", status="error", score=0.0)],
+            ["before: hello ::error::owned", "now:    no answer: no key"],
+        ),
+    ],
+    ids=["as good", "worse", "tools", "crashed"],
+)
+def test_answers_of_a_case_that_got_worse(
+    project: Project, base: Sequence[ResultRow], head: Sequence[ResultRow], lines: Sequence[str]
+) -> None:
+    store(project, "base.jsonl", *base)
+    store(project, "head.yaml", *head)
+    out = project.run("compare", "base.jsonl", "head.yaml").out
+    assert [line.strip() for line in out.splitlines() if line.lstrip().startswith(("before:", "now:"))] == [*lines]
+
+
+def test_answers_of_targets_and_of_baselines(project: Project) -> None:
+    one = case("a")
+    rows = [row(of=one, candidate_answer="hello"), row("fail", of=one, candidate_answer="bye")]
+    big = rows[1].model_copy(update={"target": "big"})
+    store(project, "both.jsonl", rows[0], big)
+    shown = project.run("compare", "both.jsonl", "--by", "target", "--base", "default").out
+    assert "before: hello\n    now:    bye\n" in shown
+    accepted(project, rows[0])
+    store(project, "head.jsonl", rows[1])
+    assert "before:" not in project.run("compare", "base.json", "head.jsonl").out
+    files = ("--html", "h.html", "--markdown", "m.md")
+    project.run("report", "head.jsonl", "--baseline", "base.jsonl", *files)
+    assert "**before**\n\n```\nhello\n```\n\n**now**\n\n```\nbye\n```" in project.text("m.md")
+    assert '"answer_before":{"trial":1,"answer":"hello"}' in project.text("h.html")
+
+
+@pytest.mark.parametrize("skipped", ["base", "head", "both"])
+def test_skipped_case_has_nothing_to_compare(project: Project, skipped: str) -> None:
+    asleep = {"skip": "later", "verdict": "skipped", "status": "skipped", "score": None}
+    rows = [row(of=case("a")), row(of=case("b"))]
+    no_b = [rows[0], rows[1].model_copy(update=asleep)]
+    store(project, "base.jsonl", *(rows if skipped == "head" else no_b))
+    store(project, "head.jsonl", *(rows if skipped == "base" else no_b))
+    out = project.run("compare", "base.jsonl", "head.jsonl").out
+    change = {"base": ", 1 new", "head": ", 1 removed", "both": ""}[skipped]
+    assert f"cases: 1 unchanged{change}\n" in out
+    assert "not enough evidence" not in out

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome, threshold_of
 from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.comparison.answers import Rows, with_answers
 from agentv_ci.analysis.comparison.case_changes import can_be_called, dropped
 from agentv_ci.analysis.comparison.metric_changes import (
     NOT_SHARED,
@@ -81,6 +82,8 @@ class Side(Struct, frozen=True):
     """When its last answer was received: ISO 8601."""
     has_no_figures: bool = False
     """Whether it is a baseline of an earlier version, which has no costs, tokens and times."""
+    rows: Rows | None = None
+    """Reads its rows; None for a baseline, which has none."""
 
 
 class BaselineComparison(Struct, frozen=True):
@@ -90,6 +93,8 @@ class BaselineComparison(Struct, frozen=True):
     head: str
     """The name of the run."""
     now: datetime
+    rows: Rows | None = None
+    """Reads the rows of the run; None: no answers are shown."""
     is_part: bool = False
     """Whether the run has only some cases of its documents; the others are not compared."""
     allows_changes: bool = False
@@ -113,7 +118,8 @@ def compare(
         allows_changes=against.allows_changes,
         when_undecided=against.when_undecided or when_undecided(settings),
     )
-    return compare_sides(base, head, terms, now=against.now, is_part=against.is_part)
+    comparison = compare_sides(base, head, terms, now=against.now, is_part=against.is_part)
+    return with_answers(comparison, base.rows, against.rows)
 
 
 def _shared_with(head: Side, base: Side) -> Side:
@@ -237,7 +243,10 @@ def _is_lost(base: CaseOutcome | None, head: CaseOutcome | None) -> bool:
 
 
 def _paired(base: Side, head: Side) -> list[_Pair]:
-    """Return the cases of both sides in pairs, those of the newer side first."""
+    """Return the cases of both sides in pairs, those of the newer side first.
+
+    A case that is skipped where it ran at all has nothing to compare.
+    """
     match = _match(base, head)
     older = dict(zip(map(match, _keys(base)), base.cases, strict=True))
     newer = dict(zip(map(match, _keys(head)), head.cases, strict=True))
@@ -247,7 +256,7 @@ def _paired(base: Side, head: Side) -> list[_Pair]:
     for key, case in older.items():
         if key not in newer:
             pairs.append((case, None))
-    return pairs
+    return [pair for pair in pairs if any(side and side.verdict != "skipped" for side in pair)]
 
 
 def _held_to(base: CaseOutcome | None, head: CaseOutcome | None) -> CaseOutcome | None:
@@ -350,15 +359,16 @@ def _compared(
     known = head if head is not None else base
     assert known is not None, "a case is on at least one side"
     suite, case_id, target = known.key
+    is_new = base is None or base.verdict == "skipped"
     one_sided = ComparedCase(
         suite=suite,
         id=case_id,
         target=target,
-        change="new" if base is None else "removed",
+        change="new" if is_new else "removed",
         base=_rate(base),
         head=_rate(head),
     )
-    if base is None or head is None:
+    if base is None or head is None or is_new or head.verdict == "skipped":
         return one_sided
     differs = has_other_task((base, head)) and not terms.allows_changes
     change = _change(base, head, terms.confidence, calls.get(head.key))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from agentv_ci.analysis.cases.quarantine import gating
+from agentv_ci.analysis.comparison.answers import with_answers
 from agentv_ci.analysis.comparison.baseline import baseline_of, baseline_text
 from agentv_ci.analysis.comparison.comparison import compare_sides, compare_targets
 from agentv_ci.analysis.comparison.metric_changes import limits_of, when_undecided
@@ -17,8 +20,9 @@ from agentv_ci.app.run.files import read_run_report, report_path, require_writab
 from agentv_ci.base.atomic import write_whole
 from agentv_ci.base.text import counted, did_you_mean, listed
 from agentv_ci.contracts.comparison import BaselineDocument, Comparison
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
-from agentv_ci.results.files import holds_rows
+from agentv_ci.results.files import holds_rows, read_rows
 
 
 def compare_files(
@@ -43,7 +47,7 @@ def compare_files(
     comparison = compare_sides(older, newer, terms, now=now)
     if not comparison.shares_cases:
         raise NothingToRun(f"no case is in both '{names[0]}' and '{names[1]}'")
-    return comparison
+    return with_answers(comparison, older.rows, newer.rows)
 
 
 def compare_by_target(
@@ -75,10 +79,15 @@ def compare_by_target(
             continue
         comparison = compare_targets(outcomes, first, target, terms, now=now)
         if comparison.shares_cases:
-            comparisons.append(comparison)
+            rows = partial(_rows_of, results, first), partial(_rows_of, results, target)
+            comparisons.append(with_answers(comparison, *rows))
     if not comparisons:
         raise NothingToRun(f"no case of '{name}' is answered by '{first}' and another target")
     return tuple(comparisons)
+
+
+def _rows_of(results: Path, target: str) -> Iterator[ResultRow]:
+    return (row for row in read_rows(results) if row.target == target)
 
 
 def accept_baseline(

@@ -29,7 +29,6 @@ from agentv_ci.contracts.targets import MockTarget, Target, TargetsDocument
 from agentv_ci.errors import Interrupted, InvalidInput, NothingToRun, UsageError
 from agentv_ci.execute.run_services import RunOptions, RunServices, StoredAnswers
 from agentv_ci.load.discover import discover, find_dotenv
-from agentv_ci.results.files import read_rows
 from agentv_ci.results.rows import Trial, unscored_row
 
 ANSWERS = "labelled answers"
@@ -168,9 +167,7 @@ async def check_judge(
     ending = await run_trials(plan, options, files, services, stored=answers)
     if ending.stopped is not None:
         raise Interrupted("interrupted; finished rows are kept")
-    return measure(
-        labels, plan.cases, read_rows(files.results, files.form), write_error=ending.write_error
-    )
+    return measure(labels, plan.cases, files.rows(), write_error=ending.write_error)
 
 
 def _answers(

@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from agentv_ci.analysis.cases.quarantine import quarantine_in
+from agentv_ci.analysis.comparison.answers import Rows
 from agentv_ci.analysis.comparison.comparison import BaselineComparison
 from agentv_ci.analysis.merging import Part, merge
 from agentv_ci.app.run.baseline import baseline_comparison
@@ -47,11 +48,12 @@ class Against(Struct, frozen=True):
     when_undecided: WhenUndecided | None = None
     """What an undecided comparison counts as; None: what the gate says."""
 
-    def comparison(self, head: str) -> BaselineComparison:
+    def comparison(self, head: str, rows: Rows) -> BaselineComparison:
         """Return the comparison with results of this name; raises UsageError."""
         return baseline_comparison(
             self.baseline,
             head=head,
+            rows=rows,
             now=self.now,
             allows_changes=self.allows_changes,
             when_undecided=self.when_undecided,
@@ -79,7 +81,6 @@ def report_results(
     if expected_shards is None:
         require_distinct(results)
     head = out.results.name if out is not None else "these results"
-    comparison = against.comparison(head) if against is not None else None
     _require_writable(out, reports, results, against)
     parts = _parts(names, results, again)
     quarantine = quarantine_in(part.report for part in parts if part.report is not None)
@@ -91,6 +92,8 @@ def report_results(
 
     def rows() -> Iterator[ResultRow]:
         return (row for _, row in located(read_rows))
+
+    comparison = against.comparison(head, rows) if against is not None else None
 
     def validate(settings: Sequence[GateSettings]) -> Sequence[ScenarioReport]:
         counting = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.analysis.cases.quarantine import in_quarantine
 from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.analysis.comparison.answers import Rows
 from agentv_ci.analysis.comparison.baseline import is_old, outcome_of
 from agentv_ci.analysis.comparison.comparison import BaselineComparison, Side
 from agentv_ci.app.run.files import read_run_report
@@ -23,7 +25,7 @@ from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.results.files import holds_rows, scan_rows
+from agentv_ci.results.files import holds_rows, read_rows, scan_rows
 
 WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
 
@@ -32,12 +34,13 @@ def baseline_comparison(
     path: Path,
     *,
     head: str,
+    rows: Rows,
     now: datetime,
     is_part: bool = False,
     allows_changes: bool = False,
     when_undecided: WhenUndecided | None = None,
 ) -> BaselineComparison:
-    """Return the comparison for a run to add to.
+    """Return the comparison for a run to add to; `rows` reads those of the run, once it is over.
 
     Raises UsageError for a file that cannot be read.
     """
@@ -47,6 +50,7 @@ def baseline_comparison(
             base,
             head,
             now,
+            rows,
             is_part=is_part,
             allows_changes=allows_changes,
             when_undecided=when_undecided,
@@ -74,7 +78,7 @@ def side_of(path: Path, name: str) -> Side:
         cases = tuple(map(outcome_of, document.cases))
         return Side(name, cases, document.measured, has_no_figures=is_old(document))
     outcomes, measured, _ = read_outcomes(path, name)
-    return Side(name, outcomes, measured)
+    return Side(name, outcomes, measured, rows=partial(read_rows, path))
 
 
 def read_outcomes(

@@ -16,7 +16,7 @@ from agentv_ci.contracts.report import Ending, ScenarioReport, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.stored_rows import AnyRow
 from agentv_ci.errors import UsageError
-from agentv_ci.results.files import UnreadableResults, read_rows, scan_rows
+from agentv_ci.results.files import UnreadableResults, scan_rows
 from agentv_ci.results.resume import ResumedResults
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def conclude(
 
     Raises OSError.
     """
-    read = rows or (lambda: read_rows(files.results, files.form))
+    read = rows or files.rows
     scan: Callable[[], Iterable[AnyRow]] = rows or (lambda: scan_rows(files.results, files.form))
     scenarios: tuple[ScenarioReport, ...] = ()
 

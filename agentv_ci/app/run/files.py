@@ -30,7 +30,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.renderers import ReportFormat, plugin, renderer
 from agentv_ci.report.view import NO_LINKS, Links, RunView
-from agentv_ci.results.files import ResultsFormat
+from agentv_ci.results.files import ResultsFormat, read_rows
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.proof import Proof  # few runs have one
@@ -97,6 +97,10 @@ class RunFiles(Struct, frozen=True):
     def written(self) -> dict[str, Path]:
         """The path of each file after a run."""
         return {"results": self.results, "report": self.report, **self.reports.named}
+
+    def rows(self) -> Iterator[ResultRow]:
+        """Read the rows of the results; raises UnreadableResults."""
+        return read_rows(self.results, self.form)
 
     def require_writable(self, inputs: Iterable[Path]) -> None:
         """Raise UsageError if a file would overwrite something else, or cannot be written."""

@@ -377,6 +377,20 @@ def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
         parts.append("\n".join([*table, *rows]))
     parts += view.more_text(len(changed), MAX_CHANGES)
     yield Block(Rank.COMPARISON, "\n\n".join(filter(None, parts)))
+    for case in changed[:MAX_CHANGES]:
+        if case.answer_now is not None:
+            yield Block(Rank.CASE, _answers(case, comparison))
+
+
+def _answers(case: ComparedCase, comparison: Comparison) -> str:
+    """Return the answers of a case that got worse, below its name."""
+    answers = [
+        f"**{side}**\n\n{fence(shortened(text, MAX_REASON))}"
+        for side, text in view.answers_text(case)
+    ]
+    name = code(shortened(view.compared_name(case, comparison), MAX_ID))
+    both = folded("Answers before and now", "\n\n".join(answers))
+    return f"{name} got worse:\n\n{both}"
 
 
 def _statement(comparison: Comparison) -> list[str]:

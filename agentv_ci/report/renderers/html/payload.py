@@ -55,7 +55,7 @@ _AS_TEXT = {"seed", "metadata", "request", "output_messages"}
 
 _ATTACHED = re.compile(r"<Attached: [^>\n]*>")
 """What stands for a guideline in a question."""
-_OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale"}
+_OF_CHANGE = {"change", "base", "head", "low", "high", "single", "stale", "answer_before"}
 """Fields of a comparison in a row of the table."""
 
 
@@ -183,13 +183,11 @@ def _totals(points: Sequence[Point]) -> JsonObject:
 
 
 def shown_trial(outcome: CaseOutcome) -> int | None:
-    """Return the number of the trial that explains a verdict.
-
-    It is one that did not pass, else the first.
-    """
+    """Return the number of the trial that explains a verdict: one that passed, or one that did not."""
     if outcome.verdict != "pass" and outcome.worst is not None:
         return outcome.worst.number
-    return outcome.trials[0].number if outcome.trials else None
+    passed = (trial.number for trial in outcome.trials if trial.verdict == "pass")
+    return next(passed, outcome.trials[0].number if outcome.trials else None)
 
 
 def beginning(text: str) -> str:

@@ -304,6 +304,13 @@ def test_unlisted_changes_are_counted(number: int) -> None:
     assert ("… and 10 more removed" in text) == (number == 30)
 
 
+def test_row_of_a_flaky_case_that_passes_shows_a_trial_that_passed() -> None:
+    verdicts = ("fail", "pass", "pass")
+    rows = [row(each, of=case(trials=3), trial=n, candidate_answer=f"answer {n}") for n, each in enumerate(verdicts, 1)]
+    (entry,) = page(*rows).data("cases")
+    assert (entry["verdict"], entry["answer"]) == ("pass", "answer 2")
+
+
 @pytest.mark.parametrize("numbers", [[2], [1, 3]])
 def test_trials_that_ran_are_in_the_table_and_others_are_missing(numbers: list[int]) -> None:
     document = page(*(row("fail", of=case(trials=3), trial=number) for number in numbers), ending=STOPPED)

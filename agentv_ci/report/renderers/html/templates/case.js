@@ -236,8 +236,17 @@ function comparisonPanel(run, each) {
   return panelOf("Baseline", make("p", {}, changeBadge(each.change)), list([
     ["Before", each.base && rateText(each.base)], ["Now", each.head && rateText(each.head)],
     [level, each.low !== undefined && `${signedPercent(each.low)} to ${signedPercent(each.high)}`],
-  ]), each.single && make("p", { class: "more" }, "One trial a side: this may be chance."),
+  ]), answerBefore(each.answer_before), each.single && make("p", { class: "more" }, "One trial a side: this may be chance."),
   each.stale && make("p", { class: "more" }, "The case or its target has changed since."));
+}
+
+/** An answer that passed before, to read beside those of this run. */
+function answerBefore(shown) {
+  if (!shown) return null;
+  const tools = (shown.tool_calls || []).join(", ");
+  return make("div", {}, make("h3", {}, "An answer before"),
+    shown.answer ? textBox(shown.answer, "boxed", { name: "An answer before" }) : make("p", {}, inline(shown.error || "It was empty.")),
+    tools && make("p", { class: "calls" }, "Called ", make("code", {}, inline(tools))));
 }
 
 /** How often a case passed on one side, of its graded trials. */
