@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.results import OutputMessage, ResultRow
 from agentv_ci.ledger.lines import file_of
 from agentv_ci.results.files import form, form_of
@@ -594,7 +595,7 @@ class TestUndecided:
         assert len(project.rows()) == 6
 
 
-def said(verdict: str, answer: str, *tools: str, trial: int = 1, **given: Any) -> ResultRow:
+def said(verdict: Verdict, answer: str, *tools: str, trial: int = 1, **given: Any) -> ResultRow:
     """A trial of one of two, with its answer and the tools it called."""
     call = {"input": None, "output": None}
     message = {"role": "assistant", "content": answer, "tool_calls": [{"tool": name, **call} for name in tools]}

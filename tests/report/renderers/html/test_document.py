@@ -305,7 +305,7 @@ def test_unlisted_changes_are_counted(number: int) -> None:
 
 
 def test_row_of_a_flaky_case_that_passes_shows_a_trial_that_passed() -> None:
-    verdicts = ("fail", "pass", "pass")
+    verdicts: tuple[Verdict, ...] = ("fail", "pass", "pass")
     rows = [row(each, of=case(trials=3), trial=n, candidate_answer=f"answer {n}") for n, each in enumerate(verdicts, 1)]
     (entry,) = page(*rows).data("cases")
     assert (entry["verdict"], entry["answer"]) == ("pass", "answer 2")
