@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ def command(options: ImportOptions) -> int:
         typed_command(),
         overwrite=options.overwrite,
     )
-    written = imported(wish, cwd=Path.cwd())
+    written = imported(wish, cwd=Path.cwd(), environ=os.environ)
     files = written.files
     counts = Counter(note.fate for note in files.notes)
     for name in sorted(files.texts):

@@ -18,6 +18,9 @@ ImportKind = Literal["promptfoo", "agentv", "prompt-yml", "inspect", "deepeval",
 Fate = Literal["kept", "approximated", "dropped"]
 """What became of a construct: the same, something near it, or nothing."""
 
+CaseFate = Literal["kept", "changed", "skipped"]
+"""What became of a case: it runs as it did, or nearly so, or not."""
+
 
 @dataclass(frozen=True, slots=True)
 class ImportNote:
@@ -39,6 +42,7 @@ class ImportedFiles:
     texts: Mapping[str, str]
     """Path in the output folder → content."""
     notes: tuple[ImportNote, ...]
+    cases: Mapping[CaseFate, int] = field(default_factory=dict)
 
     def count(self, fate: Fate) -> int:
         """Return the number of places with a fate."""
@@ -56,6 +60,9 @@ class ReadImports(Protocol):
 
     def matching(self, pattern: Path) -> list[Path]:
         """Return the files that a path or a glob names, in order."""
+
+    def filled(self, text: str, variables: JsonObject, env: Mapping[str, str]) -> str | None:
+        """Return a template that Nunjucks has filled in; None if it cannot."""
 
 
 AdoptKind = Literal["promptfoo", "inspect", "junit", "openai-evals", "pydantic-evals", "jsonl"]

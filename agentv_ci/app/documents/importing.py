@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from glob import has_magic
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
 from typing import cast, get_args
 
+from agentv_ci.app.documents.nunjucks import Nunjucks
 from agentv_ci.app.documents.validate import check_paths
 from agentv_ci.base.atomic import write_whole
 from agentv_ci.base.left_files import read_regular
 from agentv_ci.base.text import counted, listed
+from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.other_tools import ImportedFiles, ImportKind
 from agentv_ci.contracts.source import CONFIG_SCHEMA, NOWHERE, Source, normal
 from agentv_ci.errors import UsageError
@@ -55,7 +58,7 @@ class Written:
     """Errors that `validate` finds in it."""
 
 
-def imported(wish: ImportWish, *, cwd: Path) -> Written:
+def imported(wish: ImportWish, *, cwd: Path, environ: Mapping[str, str]) -> Written:
     """Write what files of other tools become.
 
     Raises UsageError when one cannot be read, or before overwriting any.
@@ -77,13 +80,14 @@ def imported(wish: ImportWish, *, cwd: Path) -> Written:
     if not named:
         raise UsageError("no file to import")
     root = find_root(out / "x", cwd)
-    files = converted(
-        named,
-        reads=_Reads(cwd, [source.path for _, source in named]),
-        out=out,
-        root=root,
-        columns=wish.columns,
-    )
+    with closing(Nunjucks(environ)) as nunjucks:
+        files = converted(
+            named,
+            reads=_Reads(cwd, [source.path for _, source in named], nunjucks),
+            out=out,
+            root=root,
+            columns=wish.columns,
+        )
     if not wish.overwrite:
         _refuse_existing(out, (*files.texts, REPORT, CONFIG))
     _write(out, files.texts)
@@ -98,7 +102,7 @@ def imported(wish: ImportWish, *, cwd: Path) -> Written:
         )
     _write(out, more)
     errors = sum(found.severity == "error" for found in diagnostics)
-    return Written(ImportedFiles({**files.texts, **more}, files.notes), errors)
+    return Written(replace(files, texts={**files.texts, **more}), errors)
 
 
 def _refuse_existing(out: Path, names: Iterable[str]) -> None:
@@ -138,8 +142,9 @@ def _source(path: Path, kind: ImportKind | None, cwd: Path) -> tuple[ImportKind 
 class _Reads:
     """Access to files; see ReadImports."""
 
-    def __init__(self, cwd: Path, named: Iterable[Path]) -> None:
+    def __init__(self, cwd: Path, named: Iterable[Path], nunjucks: Nunjucks | None = None) -> None:
         self._cwd = cwd
+        self._nunjucks = nunjucks
         self._homes: set[Path] = set()
         for path in named:
             self._homes |= {path.parent.resolve(), find_root(path, cwd).resolve()}
@@ -156,6 +161,10 @@ class _Reads:
             return None
         source = load(path, find_root(path, self._cwd), named=True)
         return source if source.readable else None
+
+    def filled(self, text: str, variables: JsonObject, env: Mapping[str, str]) -> str | None:
+        """Return a template that Nunjucks has filled in; None if it cannot."""
+        return self._nunjucks.filled(text, variables, env) if self._nunjucks else None
 
     def text(self, path: Path) -> str | None:
         """Return a text; None if it cannot be read."""

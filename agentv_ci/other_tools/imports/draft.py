@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from agentv_ci.base.json_access import value_at
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.other_tools import Fate, ImportNote, ReadImports
+from agentv_ci.contracts.other_tools import CaseFate, Fate, ImportNote, ReadImports
 from agentv_ci.contracts.source import Mark, Pointer, Source, locate, normal
 from agentv_ci.other_tools.imports.yaml_text import Block, Node
 
@@ -104,10 +105,20 @@ class Draft:
     named: dict[str, Place] = field(default_factory=dict)
     """Targets that documents name → the first place."""
     evals: Names = field(default_factory=Names)
+    targets_named: Names = field(default_factory=Names)
+    """Names of targets of which two may be wanted."""
     files: Names = field(default_factory=Names)
     """Names of files that only targets read, without their suffix."""
     has_judges: bool = False
     """Whether a model that no document names judges any answer."""
+    cases: Counter[CaseFate] = field(default_factory=Counter)
+    """What became of how many cases."""
+    base: Path = Path()
+    """The folder from which paths in the config are read."""
+
+    def beside(self, path: str) -> Path:
+        """Return the path that a config names, from its own folder."""
+        return normal(self.base / path.removeprefix("file://"))
 
     def note(self, fate: Fate, place: Place, construct: str, how: str = "") -> None:
         """Record what became of a construct."""

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
-from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.source import Source, normal
+from agentv_ci.jsonschema.violations import invalid_schema
 from agentv_ci.other_tools.imports.agentv_evaluators import python_pattern
-from agentv_ci.other_tools.imports.draft import Draft, Place, slug
+from agentv_ci.other_tools.imports.draft import ANY_ANSWER, Draft, Names, Place
+from agentv_ci.other_tools.imports.promptfoo_templates import FileText, Templates, has_tags, shown
 from agentv_ci.other_tools.imports.yaml_text import Node
+from agentv_ci.other_tools.mappings import without
 
 Evaluator = dict[str, Node]
 
@@ -29,8 +30,17 @@ DIRECT = {
     "contains-all": "contains_all",
     "starts-with": "starts_with",
 }
-BY_SCRIPT = frozenset(
-    [
+TRAJECTORIES = frozenset(
+    {
+        "trajectory:tool-used",
+        "trajectory:tool-sequence",
+        "trajectory:tool-args-match",
+        "trajectory:step-count",
+        "skill-used",
+    }
+)
+BY_SCRIPT = TRAJECTORIES | frozenset(
+    {
         "javascript",
         "equals",
         "contains",
@@ -41,8 +51,6 @@ BY_SCRIPT = frozenset(
         "icontains-any",
         "icontains-all",
         "regex",
-        "is-json",
-        "contains-json",
         "is-xml",
         "contains-xml",
         "is-html",
@@ -50,10 +58,12 @@ BY_SCRIPT = frozenset(
         "is-refusal",
         "levenshtein",
         "word-count",
-    ]
+    }
 )
 """Checks that `promptfoo_check.mjs` does."""
-NEARLY = frozenset({"is-xml", "contains-xml", "is-html", "contains-html", "is-refusal"})
+IN_PYTHON = frozenset({"python", "is-json", "contains-json"})
+"""Checks that `promptfoo_python.py` does."""
+NEARLY = frozenset({"is-html", "is-refusal"})
 BY_JUDGE: Mapping[str, str] = {
     "llm-rubric": "{}",
     "g-eval": "{}",
@@ -63,21 +73,79 @@ BY_JUDGE: Mapping[str, str] = {
     "model-graded-factuality": "Agrees with these facts: {}",
     "factuality": "Agrees with these facts: {}",
     "similar": "Means the same as: {}",
+    "similar:cosine": "Means the same as: {}",
+    "similar:dot": "Means the same as: {}",
+    "similar:euclidean": "Means the same as: {}",
     "answer-relevance": "Answers the question",
-    "context-faithfulness": "Claims nothing that this context does not say: {{{{ context }}}}",
+    "context-faithfulness": "Claims nothing that this context does not say: {context}",
     "context-recall": "Says what follows from the context, as this does: {}",
-    "context-relevance": "Uses this context, which the question needs: {{{{ context }}}}",
+    "context-relevance": "Uses this context, which the question needs: {context}",
     "conversation-relevance": "Fits the conversation",
     "pi": "{}",
 }
+"""Assertion → the criterion; `{}` is its value, `{context}` the variable of that name."""
 MEASURES = {"rouge-n": ("rouge_l", 0.75), "rouge-l": ("rouge_l", 0.75), "bleu": ("bleu", 0.5)}
 """Assertion → the metric of `similarity`, and the threshold without one."""
 SAME_MEANING = frozenset({"llm-rubric", "g-eval", "model-graded-closedqa", "closedqa"})
-_FROM_TEXT = re.compile(r"(not-)?([a-z]+(?:-[a-z]+)*)(?:\(([0-9.]+)\))?:\s*(.*)", re.DOTALL)
+LIMITS = frozenset({"latency", "cost"})
+NO_COUNTERPART = frozenset(
+    {
+        "classifier",
+        "contains-sql",
+        "finish-reason",
+        "gleu",
+        "guardrails",
+        "is-sql",
+        "is-valid-function-call",
+        "is-valid-openai-function-call",
+        "is-valid-openai-tools-call",
+        "meteor",
+        "moderation",
+        "perplexity",
+        "perplexity-score",
+        "ruby",
+        "search-rubric",
+        "tool-call-f1",
+        "trajectory:goal-success",
+        "trace-error-spans",
+        "trace-span-count",
+        "trace-span-duration",
+        "webhook",
+    }
+)
+KINDS = BY_SCRIPT | IN_PYTHON | BY_JUDGE.keys() | MEASURES.keys() | LIMITS | NO_COUNTERPART
+_WITH_THRESHOLD = LIMITS | {
+    "answer-relevance",
+    "classifier",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "levenshtein",
+    "perplexity-score",
+    "perplexity",
+    "rouge-n",
+    "similar",
+}
+"""Assertions that have a threshold in the cell of a table, even if the cell does not say so."""
+_FROM_TEXT = re.compile(
+    rf"(not-)?({'|'.join(sorted(map(re.escape, KINDS)))})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?",
+    re.DOTALL,
+)
+_QUOTED_PART = re.compile(
+    r'\s*(?:"((?:[^"\\]|\\.|"")*)"\s*(?=,|$)|([^,"][^,]*))?(?:,|$)', re.DOTALL
+)
+_OTHER_IN_PYTHON = re.compile(
+    r"\\[^dDwWsSbBnrtfv0^$\\.*+?()[\]{}|/\-\"'`,:;!@#%&=<>~ ]"
+    r"|\(\?(?!:|=|!|<=|<!|<[A-Za-z_])|\[\^?\]|[*+?}]\+|\[\[|&&|\|\||~~|--"
+)
+"""Parts of JavaScript's patterns that Python reads differently, or not at all."""
+_OF_ASCII = re.compile(r"\\[dDwWbB]")
+"""Classes that have only ASCII in JavaScript."""
+_DRAFT_7 = ("items", "dependencies", "additionalItems")
+"""Keywords that mean something else since draft 7."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assertion:
+class Assertion(NamedTuple):
     """An assertion, and where it is written."""
 
     place: Place
@@ -89,11 +157,28 @@ class CheckContext:
     """What the assertions of a test share."""
 
     transforms: list[JsonObject] = field(default_factory=list)
-    variables: tuple[str, ...] = ()
-    """Names that a script can read."""
+    variables: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What a script can read: values, or the templates that become them."""
     threshold: float | None = None
-    judge: str | None = None
+    judge: JsonValue = None
+    judge_of: Callable[[JsonValue, Place], str] = lambda _judge, _place: ""
+    """Return the target of a provider that judges."""
+    rubric_prompt: JsonValue = None
     lost: list[str] = field(default_factory=list)
+    templates: Templates | None = None
+    """What fills in templates with the variables; None if they stay."""
+    provider: JsonObject = field(default_factory=dict)
+    """The only provider: its id, label and config."""
+    parsed: bool = False
+    """Whether promptfoo reads the answer as JSON."""
+
+    def filled(self, value: JsonValue, **more: str) -> JsonValue:
+        """Return a text, or a list with texts, with variables filled in; raises Unfilled."""
+        if isinstance(value, list):
+            return [self.filled(item) if isinstance(item, str) else item for item in value]
+        if self.templates is None or not isinstance(value, str) or value.startswith("file://"):
+            return value
+        return self.templates.value(value, {**self.variables, **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +189,73 @@ class Made:
     least: float | None = None
 
 
+def templates_of(assertion: JsonObject) -> Iterator[str]:
+    """Yield the texts of an assertion in which promptfoo fills in variables."""
+    for member in _members(assertion):
+        yield from templates_of(member)
+    values = assertion.get("value")
+    for value in (*_as_list(values), assertion.get("metric")):
+        if isinstance(value, str) and not isinstance(value, FileText):
+            yield value
+
+
+def has_literal_tags(assertion: JsonObject) -> bool:
+    """Whether promptfoo leaves something as it is that looks like a template."""
+    members = _members(assertion)
+    if any(map(has_literal_tags, members)):
+        return True
+    rest: JsonObject = without(assertion, {"assert", "metric", "rubricPrompt", "provider"})
+    values = _as_list(rest.pop("value", None))
+    others = [
+        value for value in values if isinstance(value, FileText) or not isinstance(value, str)
+    ]
+    return has_tags(json.dumps([rest, others]))
+
+
+def _members(assertion: JsonObject) -> list[JsonObject]:
+    members = assertion.get("assert")
+    return [member for member in _as_list(members) if isinstance(member, dict)]
+
+
 def evaluators(
     draft: Draft, listed: Sequence[Assertion], context: CheckContext
 ) -> tuple[list[Node], Evaluator]:
-    """Return the evaluators of a test, and what its `execution` needs."""
-    made = list(chain.from_iterable(_made(draft, assertion, context) for assertion in listed))
+    """Return the evaluators of a test, and what its `execution` needs; raises Unfilled."""
+    made = _all(draft, listed, context)
     if context.threshold is not None:
         return [check.evaluator for check in made], {"threshold": context.threshold}
-    graded = [check.least for check in made if check.least is not None]
+    if made and all(_is_figure(check) for check in made):
+        return [*(check.evaluator for check in made), dict(ANY_ANSWER)], {}
+    graded = [check.least for check in made if check.least is not None and not _is_figure(check)]
     if not graded:
         return [check.evaluator for check in made], {}
     least = min(graded)
-    settled: list[Node] = []
-    for check in made:
-        required: Evaluator = {**check.evaluator, "required": True}
-        if check.least not in {None, least}:
-            required["min_score"] = check.least
-        settled.append(required)
-    return settled, {"threshold": least}
+    return [_required(check, least) for check in made], {"threshold": least}
+
+
+def _required(check: Made, least: float) -> Evaluator:
+    """Return an evaluator that has to reach its own score; `least` is that of the case."""
+    if _is_figure(check):
+        return check.evaluator
+    own: Evaluator = {**check.evaluator, "required": True}
+    rubric = own.get("rubric")
+    is_list = isinstance(rubric, list) and len(rubric) > 1
+    is_partial = is_list or "contains_all" in own or own.get("type") == "tool_trajectory"
+    if check.least is None and (is_partial or least == 0):
+        own["min_score"] = 1
+    elif check.least not in {None, least}:
+        own["min_score"] = check.least
+    return own
+
+
+def _is_figure(check: Made) -> bool:
+    """Whether a check only counts: its weight is 0. A set of checks has to pass all the same."""
+    return check.evaluator.get("weight") == 0 and check.evaluator.get("type") != "composite"
+
+
+def _all(draft: Draft, listed: Sequence[Assertion], context: CheckContext) -> list[Made]:
+    names = Names()
+    return list(chain.from_iterable(_made(draft, item, context, names) for item in listed))
 
 
 def assertion_in(text: str) -> JsonObject:
@@ -134,64 +268,88 @@ def assertion_in(text: str) -> JsonObject:
         ("javascript:", "javascript"),
         ("fn:", "javascript"),
         ("eval:", "javascript"),
+        ("grade:", "llm-rubric"),
+        ("llm-rubric:", "llm-rubric"),
+        ("python:", "python"),
     ):
         if text.startswith(prefix):
             return {"type": kind, "value": text.removeprefix(prefix).strip()}
-    if text.startswith("file://"):
-        return {"type": "python" if ".py" in text else "javascript", "value": text}
-    if text.startswith("grade:"):
-        return {"type": "llm-rubric", "value": text.removeprefix("grade:").strip()}
-    if (match := _FROM_TEXT.fullmatch(text)) and (match[2] in BY_SCRIPT | BY_JUDGE.keys() | OTHERS):
-        found: JsonObject = {"type": f"{match[1] or ''}{match[2]}", "value": match[4].strip()}
-        if match[3]:
-            found["threshold"] = float(match[3])
-        if "-any" in match[2] or "-all" in match[2]:
-            found["value"] = [part.strip() for part in match[4].split(",")]
-        return found
-    return {"type": "equals", "value": text}
+    if text.startswith("file://") and ".py" in text:
+        return {"type": "python", "value": text}
+    if text.startswith("file://") and re.search(r"\.[cm]?[jt]s(:\w+)?$", text):
+        return {"type": "javascript", "value": text}
+    match = _FROM_TEXT.fullmatch(text)
+    if match is None:
+        return {"type": "equals", "value": text}
+    kind, value = match[2], match[4]
+    found: JsonObject = {"type": f"{match[1] or ''}{kind}"}
+    if value is not None:
+        found["value"] = parts_of(value) if kind.endswith(("-any", "-all")) else value.strip()
+    if kind in _WITH_THRESHOLD:
+        found["threshold"] = float(match[3] or (0.8 if kind == "similar" else 0.75))
+    return found
 
 
-OTHERS = frozenset({"python", "latency", "cost", "rouge-n", "bleu"})
+def parts_of(text: str) -> list[JsonValue]:
+    """Return the parts of a text with commas, some of which may be quoted."""
+    parts: list[JsonValue] = []
+    position = 0
+    while position < len(text) and (match := _QUOTED_PART.match(text, position)):
+        position = match.end()
+        if match[1] is not None:
+            parts.append(re.sub(r'\\(["\\])|""', lambda found: found[1] or '"', match[1]))
+        elif match[2] and match[2].strip():
+            parts.append(match[2].strip())
+        if match.end() == match.start():
+            break
+    return parts
 
 
-def _made(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made]:
+def _made(draft: Draft, assertion: Assertion, context: CheckContext, names: Names) -> list[Made]:
     value, place = dict(assertion.value), assertion.place
     full = str(value.pop("type", "equals"))
     negated, kind = full.startswith("not-"), full.removeprefix("not-")
     if kind == "assert-set":
-        return _set(draft, assertion, context)
-    weight, metric = value.pop("weight", None), value.pop("metric", None)
-    text = value.get("value")
-    if (
-        isinstance(text, str)
-        and text.startswith("file://")
-        and kind not in {"javascript", "python"}
-    ):
-        value["value"] = _file_text(draft, place, text)
+        return _set(draft, assertion, context, names)
+    weight, metric = value.pop("weight", None), context.filled(value.pop("metric", None))
+    value["value"] = context.filled(value.get("value"))
     made = _of_kind(draft, place, kind, value, context, negated=negated)
     if made is None:
-        draft.note("dropped", place, full, "agentv-ci has no evaluator for it")
+        why = "agentv-ci has no evaluator for it"
+        if kind in KINDS - NO_COUNTERPART:
+            why = "it has no value that can be kept"
+        draft.note("dropped", place, full, why)
         context.lost.append(full)
         return []
     draft.note("kept", place, full)
-    for key in value.keys() - {
-        "value",
-        "threshold",
-        "provider",
-        "rubricPrompt",
-        "transform",
-        "config",
-    }:
-        draft.note("dropped", place, f"{full}.{key}", "unknown to agentv-ci")
-    if isinstance(metric, str):
-        made.evaluator["name"] = metric
-    if weight is not None:
+    for key in sorted(value.keys() - _effective(kind)):
+        draft.note("dropped", place, f"{full}.{key}", "it has no effect on this assertion")
+    if isinstance(metric, str) and metric:
+        made.evaluator["name"] = names.unique(metric)
+    if isinstance(weight, (int, float)) and weight >= 0:
         made.evaluator["weight"] = weight
-    if negated:
-        made.evaluator["negate"] = True
-        if kind in {"javascript", "python"}:
-            cast("dict[str, Node]", made.evaluator["config"])["negated"] = True
-    return [made]
+    return [_negated(made) if negated else made]
+
+
+def _negated(made: Made) -> Made:
+    """Return an evaluator of what an answer must not be; scripts negate themselves."""
+    if "code" in made.evaluator:
+        return made
+    least = None if made.least is None else round(1 - made.least, 6)
+    return Made({**made.evaluator, "negate": True}, least)
+
+
+def _effective(kind: str) -> set[str]:
+    keys = {"value"}
+    if kind in BY_JUDGE:
+        return keys | {"threshold", "provider", "rubricPrompt", "transform"}
+    if kind in LIMITS:
+        return keys | {"threshold"}
+    if kind in {"javascript", "python"}:
+        return keys | {"threshold", "config", "transform"}
+    if kind in MEASURES:
+        return keys | {"threshold"}
+    return keys | {"transform"} | ({"threshold"} if kind == "levenshtein" else set())
 
 
 def _of_kind(
@@ -203,107 +361,177 @@ def _of_kind(
     *,
     negated: bool,
 ) -> Made | None:
-    threshold = value.get("threshold")
-    least = float(threshold) if isinstance(threshold, (int, float)) else None
-    if "context }" in BY_JUDGE.get(kind, "") and "context" not in context.variables:
-        return None
+    least = _least(value, None)
     if kind in BY_JUDGE:
         return _judged(draft, place, kind, value, context)
-    if kind in {"latency", "cost"} and least is not None:
-        return Made({kind: int(least) if kind == "latency" else least})
-    if "transform" in value or context.transforms:
-        return Made(_script(draft, place, kind, value, context)) if kind in BY_SCRIPT else None
+    if kind in LIMITS:
+        if least is None or least < 0 or (kind == "latency" and least == 0):
+            return None
+        return Made({kind: int(least) if least.is_integer() else least})
+    has_transform = "transform" in value or bool(context.transforms)
     expected = value.get("value")
+    if _names_program(expected) and kind not in {"javascript", "python"}:
+        return None
     partly = kind.endswith("contains-all") and (negated or context.threshold is not None)
-    if not partly and (direct := _direct(kind, expected)) is not None:
-        return Made(direct)
-    if kind in MEASURES:
-        draft.note("approximated", place, kind, "a similar measure")
-        measure, otherwise = MEASURES[kind]
-        return Made(
-            {"similarity": measure, "reference": str(expected)},
-            otherwise if least is None else least,
-        )
-    if kind == "python":
-        return Made(_python(draft, place, value, context))
-    if kind == "trajectory:tool-used":
-        tools = list(map(str, as_list(expected)))
-        return Made(
-            {
-                "type": "tool_trajectory",
-                "mode": "superset",
-                "expected": [{"tool": tool} for tool in tools],
-            }
-        )
-    if kind in BY_SCRIPT:
-        return Made(_script(draft, place, kind, value, context))
+    if not has_transform and not partly:
+        if (direct := _direct(draft, place, kind, expected, negated=negated)) is not None:
+            return Made(direct)
+        if kind in MEASURES and isinstance(expected, str):
+            return _measured(draft, place, kind, expected, least)
+    if kind in IN_PYTHON | BY_SCRIPT:
+        return Made(_script(draft, place, kind, value, context, negated=negated))
     return None
 
 
-def _direct(kind: str, expected: JsonValue) -> Evaluator | None:
+def _names_program(value: JsonValue) -> bool:
+    return isinstance(value, str) and value.startswith("file://")
+
+
+def _measured(draft: Draft, place: Place, kind: str, expected: str, least: float | None) -> Made:
+    draft.note("approximated", place, kind, "a similar measure")
+    measure, otherwise = MEASURES[kind]
+    return Made(
+        {"similarity": measure, "reference": expected}, otherwise if least is None else least
+    )
+
+
+def _direct(
+    draft: Draft, place: Place, kind: str, expected: JsonValue, *, negated: bool
+) -> Evaluator | None:
     """Return the evaluator that does the same; None if there is none."""
     insensitive = kind.startswith("icontains")
     plain = DIRECT.get(kind[1:] if insensitive else kind)
     if plain is not None:
-        several = plain in {"contains_any", "contains_all"}
-        if isinstance(expected, list):
-            texts = expected
-        else:
-            texts = [part.strip() for part in str(expected).split(",")]
-        if expected in (None, "") or (not several and isinstance(expected, (list, dict))):
+        found = _texts(plain, expected)
+        if found is None:
             return None
-        made: Evaluator = {plain: list(map(str, texts)) if several else _text(expected)}
-        return made | ({"case_sensitive": False} if insensitive else {})
+        return {plain: found, **({"case_sensitive": False} if insensitive else {})}
     if kind == "equals" and isinstance(expected, (dict, list)):
         return {"type": "schema", "schema_inline": {"const": expected}}
     if kind == "equals" and expected is not None:
-        return {"equals": _text(expected)}
-    if kind == "regex" and isinstance(expected, str):
-        return python_pattern(expected)
+        text = shown(expected)
+        return {"equals": text} if text == text.strip() else None
+    if kind == "regex" and isinstance(expected, str) and expected:
+        return _pattern(expected)
     if kind == "is-json" and expected in (None, ""):
         return {"type": "is_json"}
-    if kind == "is-json" and isinstance(expected, dict):
-        return {"type": "schema", "schema_inline": expected}
+    if kind == "is-json" and isinstance(expected, dict) and not negated:
+        return _schema(draft, place, expected)
+    if kind == "trajectory:tool-used":
+        tools = _as_list(expected)
+        if tools and all(isinstance(tool, str) and tool.isidentifier() for tool in tools):
+            calls: list[Node] = [{"tool": str(tool)} for tool in tools]
+            return {"type": "tool_trajectory", "mode": "superset", "expected": calls}
     return None
 
 
-def as_list(value: JsonValue) -> list[JsonValue]:
-    """Return a list as it is, and any other value as the only item of one."""
+def _pattern(pattern: str) -> Evaluator | None:
+    """Return the evaluator of a pattern that means the same in Python; None if none does."""
+    if _OTHER_IN_PYTHON.search(pattern):
+        return None
+    made = python_pattern(pattern)
+    if made is not None and _OF_ASCII.search(pattern):
+        return {"regex": f"(?a){made['regex']}"}
+    return made
+
+
+def _schema(draft: Draft, place: Place, schema: JsonObject) -> Evaluator | None:
+    written = json.dumps(schema)
+    if any(f'"{keyword}"' in written for keyword in _DRAFT_7):
+        schema = {"$schema": "http://json-schema.org/draft-07/schema#", **schema}
+    if not schema or invalid_schema(schema) is not None or '"$ref"' in written:
+        return None
+    how = "JSON in a code fence passes, too"
+    draft.note("approximated", place, "is-json with a schema", how)
+    return {"type": "schema", "schema_inline": schema}
+
+
+def _texts(plain: str, expected: JsonValue) -> Node:
+    """Return the texts of a check; None if promptfoo would not take them."""
+    if plain in {"contains", "starts_with"}:
+        is_number = isinstance(expected, (int, float)) and not isinstance(expected, bool)
+        if (isinstance(expected, str) and expected) or (is_number and plain == "contains"):
+            return shown(expected)
+        return None
+    parts = parts_of(expected) if isinstance(expected, str) else expected
+    if not isinstance(parts, list) or not parts or "" in parts:
+        return None
+    if any(isinstance(part, (list, dict)) or part is None for part in parts):
+        return None
+    return [shown(part) for part in parts]
+
+
+def _as_list(value: JsonValue) -> list[JsonValue]:
     if isinstance(value, list):
         return value
-    return [value]
+    return [] if value is None else [value]
 
 
 def _judged(
     draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext
-) -> Made:
-    judge = value.get("provider")
-    judge_id = judge.get("id") if isinstance(judge, dict) else judge
-    name = slug(str(judge_id), "judge") if judge else context.judge
-    settings: Evaluator = {"judge_target": draft.target(name, place)} if name else {}
+) -> Made | None:
+    criterion, criteria = BY_JUDGE[kind], _as_list(value.get("value"))
+    prompt = value.get("rubricPrompt") or context.rubric_prompt
+    if "{context}" in criterion and "context" not in context.variables:
+        return None
+    if "{}" in criterion and not any(criteria) and not prompt:
+        return None
+    judge = value.get("provider") or context.judge
+    name = context.judge_of(judge, place) if judge else None
+    settings: Evaluator = {"judge_target": name} if name else {}
     draft.has_judges |= name is None
-    expected = value.get("value")
-    criteria = [str(item) for item in as_list(expected) if item is not None]
     if kind not in SAME_MEANING:
         draft.note("approximated", place, kind, "one criterion, which a judge checks")
     if "transform" in value or context.transforms:
-        draft.note(
-            "approximated",
-            place,
-            f"{kind} after a transformation",
-            "the judge reads the answer as it is",
-        )
-    if isinstance(prompt := value.get("rubricPrompt"), str):
-        settings["prompt"] = _judge_prompt(prompt, criteria)
-        return Made({"type": "llm_judge", **settings}, _least(value, 0.5))
-    if (least := _least(value, None)) is not None and kind in {"llm-rubric", "pi"}:
+        how = "the judge reads the answer as it is"
+        draft.note("approximated", place, f"{kind} after a transformation", how)
+    variable = str(context.variables.get("context", ""))
+    texts = [
+        criterion.replace("{context}", variable).replace("{}", _criterion(item))
+        for item in criteria or [""]
+    ]
+    least = _least(value, None)
+    if least is not None and not 0 <= least <= 1:
+        return None
+    if prompt:
+        own = _prompt_text(prompt)
+        if own is None:
+            draft.note("dropped", place, "rubricPrompt", "it is no text, nor messages")
+            return None
+        settings["prompt"] = _judge_prompt(kind, own, " ".join(map(_criterion, criteria)), context)
+        return Made({"type": "llm_judge", **settings}, 0.5 if least is None else least)
+    if least is not None:
         settings["prompt"] = (
-            f"Score how well the answer does this: {' '.join(criteria)}\n\nAnswer:\n{{{{ "
+            f"Score how well the answer does this: {' '.join(texts)}\n\nAnswer:\n{{{{ "
             f"candidate_answer }}}}"
         )
         return Made({"type": "llm_judge", **settings}, least)
-    texts: list[Node] = list(map(BY_JUDGE[kind].format, criteria or [""]))
-    return Made({"rubric": texts, **settings})
+    return Made({"rubric": cast("list[Node]", texts), **settings})
+
+
+def _criterion(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _prompt_text(prompt: JsonValue) -> str | None:
+    """Return the prompt of a judge as one text; None if a program makes it, or it has steps."""
+    if isinstance(prompt, str) and prompt.lstrip().startswith("["):
+        with_messages = _messages(prompt)
+        prompt = prompt if with_messages is None else with_messages
+    if isinstance(prompt, list):
+        texts = [item.get("content") if isinstance(item, dict) else item for item in prompt]
+        return "\n\n".join(map(str, texts))
+    if isinstance(prompt, str) and not prompt.startswith("file://"):
+        return prompt
+    return None
+
+
+def _messages(text: str) -> JsonValue:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _least(value: JsonObject, otherwise: float | None) -> float | None:
@@ -313,82 +541,114 @@ def _least(value: JsonObject, otherwise: float | None) -> float | None:
     return otherwise
 
 
-def _judge_prompt(prompt: str, criteria: list[str]) -> str:
-    written = re.sub(r"\{\{\s*output\s*\}\}", "{{ candidate_answer }}", prompt)
-    return re.sub(r"\{\{\s*rubric\s*\}\}", lambda _: " ".join(criteria), written)
+ANSWER, QUESTION = "{{ candidate_answer }}", "{{ question }}"
+IN_JUDGES_PROMPTS = frozenset(
+    {"output", "rubric", "completion", "criteria", "ideal", "answer", "input"}
+)
+"""Variables of judges' prompts in promptfoo."""
 
 
-def _set(draft: Draft, assertion: Assertion, context: CheckContext) -> list[Made]:
-    place, threshold = assertion.place, assertion.value.get("threshold")
+def _judge_prompt(kind: str, prompt: str, criteria: str, context: CheckContext) -> str:
+    given = {"output": ANSWER, "rubric": criteria}
+    if "closedqa" in kind or "factuality" in kind:
+        given |= {"input": QUESTION, "completion": ANSWER}
+        given |= {"criteria": criteria, "ideal": criteria}
+    if kind == "answer-relevance":
+        given["answer"] = ANSWER
+    if context.templates is not None:
+        return str(context.filled(str(prompt), **given))
+    names = "|".join(given)
+    return re.sub(rf"\{{\{{\s*({names})\s*\}}\}}", lambda match: given[match[1]], prompt)
+
+
+def _set(draft: Draft, assertion: Assertion, context: CheckContext, names: Names) -> list[Made]:
+    place, threshold = assertion.place, _least(assertion.value, None)
     members = [
         Assertion(place / "assert" / index, member)
-        for index, member in enumerate(cast("list[JsonValue]", assertion.value.get("assert") or []))
-        if isinstance(member, dict)
+        for index, member in enumerate(_members(assertion.value))
     ]
-    inner = CheckContext(
-        context.transforms,
-        context.variables,
-        _least(assertion.value, None),
-        context.judge,
-        context.lost,
-    )
-    made = list(chain.from_iterable(_made(draft, member, inner) for member in members))
+    outer = context.threshold
+    inner = replace(context, threshold=outer if threshold is None else threshold)
+    made = _all(draft, members, inner)
     draft.note("kept", place, "assert-set")
-    if not isinstance(threshold, (int, float)):
+    metric, weight = assertion.value.get("metric"), assertion.value.get("weight")
+    if not made or (threshold is None and outer is None):
+        for key in {"metric", "weight"} & assertion.value.keys():
+            how = "its members count by themselves, as all of them have to pass"
+            draft.note("dropped", place, f"assert-set.{key}", how)
         return made
-    composite: Evaluator = {"type": "composite", "evaluators": [check.evaluator for check in made]}
-    if (weight := assertion.value.get("weight")) is not None:
+    composite: Evaluator = {
+        "type": "composite",
+        "evaluators": [check.evaluator for check in made],
+    }
+    if isinstance(metric, str):
+        composite["name"] = names.unique(str(context.filled(metric)))
+    if isinstance(weight, (int, float)) and weight >= 0:
         composite["weight"] = weight
-    if made:
-        return [Made(composite, float(threshold))]
-    return []
+    return [Made(composite, threshold)]
 
 
 def _script(
-    draft: Draft, place: Place, kind: str, value: JsonObject, context: CheckContext
+    draft: Draft,
+    place: Place,
+    kind: str,
+    value: JsonObject,
+    context: CheckContext,
+    *,
+    negated: bool,
 ) -> Evaluator:
-    if kind in NEARLY or (kind == "contains-json" and value.get("value") is not None):
+    if kind in NEARLY:
         draft.note("approximated", place, kind, "by a simpler check in scripts/promptfoo_check.mjs")
-    check: dict[str, Node] = {"type": kind, **_code(draft, place, value)}
-    settings: dict[str, Node] = {"check": check}
+    check: dict[str, Node] = {"type": kind, **_code(draft, value)}
     transforms = [*context.transforms]
     own = value.get("transform")
     if isinstance(own, str):
-        transforms.append(transform(draft, place, own))
+        transforms.append(transform(draft, own))
+    settings: dict[str, Node] = {"check": check, **_known(draft, place, check, transforms, context)}
     if transforms:
         settings["transforms"] = transforms
-    return _with_variables("promptfoo_check.mjs", draft, settings, context)
-
-
-def _python(draft: Draft, place: Place, value: JsonObject, context: CheckContext) -> Evaluator:
-    return _with_variables(
-        "promptfoo_python.py", draft, {"check": _code(draft, place, value)}, context
-    )
-
-
-def _with_variables(
-    script: str, draft: Draft, settings: dict[str, Node], context: CheckContext
-) -> Evaluator:
-    written = json.dumps(settings["check"])
-    needs = (
-        "context" in written or "vars" in written or '"file"' in written or "transforms" in settings
-    )
-    if needs and context.variables:
-        settings["vars"] = {name: f"{{{{ {name} }}}}" for name in context.variables}
-    if context.threshold is not None:
-        settings["graded"] = True
+    flags = {
+        "parsed": context.parsed,
+        "graded": context.threshold is not None,
+        "negated": negated,
+    }
+    settings |= {name: True for name, is_set in flags.items() if is_set}
+    script = "promptfoo_python.py" if kind in IN_PYTHON else "promptfoo_check.mjs"
+    if transforms or context.parsed:
+        draft.script("promptfoo_check.mjs")
     return {"code": draft.script(script), "config": settings}
 
 
-def _code(draft: Draft, place: Place, value: JsonObject) -> dict[str, Node]:
+def _known(
+    draft: Draft,
+    place: Place,
+    check: Mapping[str, Node],
+    transforms: Sequence[JsonObject],
+    context: CheckContext,
+) -> dict[str, Node]:
+    """Return what the code of a check may read: variables, and the provider that has answered."""
+    made: dict[str, Node] = {}
+    written = json.dumps([check, transforms])
+    if context.variables and ("context" in written or "vars" in written or '"file"' in written):
+        made["vars"] = dict(context.variables)
+    if "context.provider" in written:
+        if context.provider:
+            made["provider"] = context.provider
+        else:
+            how = "a check does not know which of several providers has answered"
+            draft.note("approximated", place, "context.provider", how)
+    return made
+
+
+def _code(draft: Draft, value: JsonObject) -> dict[str, Node]:
     made: dict[str, Node] = {key: value[key] for key in ("threshold", "config") if key in value}
     text = value.get("value")
     if isinstance(text, str) and text.startswith("file://"):
-        return {**transform(draft, place, text), **made}
+        return {**transform(draft, text), **made}
     return {"value": text, **made}
 
 
-def transform(draft: Draft, place: Place, text: str) -> JsonObject:
+def transform(draft: Draft, text: str) -> JsonObject:
     """Return a transformation as a script reads it.
 
     It is code, or a file and the name of its function.
@@ -396,7 +656,7 @@ def transform(draft: Draft, place: Place, text: str) -> JsonObject:
     if not text.startswith("file://"):
         return {"code": text}
     path, name = _split_function(text.removeprefix("file://"))
-    found: JsonObject = {"file": draft.reference(resolved(place.source, path))}
+    found: JsonObject = {"file": draft.reference(draft.beside(path))}
     if name:
         return {**found, "function": name}
     return found
@@ -407,29 +667,3 @@ def _split_function(path: str) -> tuple[str, str]:
     if colon and name.isidentifier():
         return (head, name)
     return (path, "")
-
-
-def _file_text(draft: Draft, place: Place, reference: str) -> JsonValue:
-    path = resolved(place.source, reference.removeprefix("file://"))
-    if (
-        path.suffix in {".json", ".yaml", ".yml"}
-        and (source := draft.reads.document(path)) is not None
-    ):
-        return source.data
-    text = draft.reads.text(path)
-    if text is None:
-        draft.note("dropped", place, reference, "the file was not found")
-    return text or ""
-
-
-def resolved(source: Source, path: str) -> Path:
-    """Return the path that a config names, from its own folder."""
-    return normal(source.path.parent / path)
-
-
-def _text(value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return value
-    return json.dumps(value)

@@ -49,7 +49,7 @@ def http_target(
     for name in names - {"prompt"}:
         draft.note("approximated", place, f"{{{{{name}}}}} of a request", "the prompt")
     if isinstance(code := kept.get("transformResponse"), str) and code.startswith("file://"):
-        kept["transformResponse"] = f"file://{transform(draft, place, code)['file']}"
+        kept["transformResponse"] = f"file://{transform(draft, code)['file']}"
     name = (
         draft.files.unique(f"providers/{slug(str(kept['url']).partition('://')[2], 'request')}")
         + ".json"

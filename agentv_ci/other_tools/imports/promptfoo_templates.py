@@ -1,64 +1,44 @@
-"""Templates of promptfoo: which are only variables, and the others filled in. A door to jinja2."""
+"""Templates of promptfoo: which are only variables, and the others, which Nunjucks fills in."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from agentv_ci.base.json_access import found_at
 from agentv_ci.contracts.base import JsonObject, JsonValue
-
-if TYPE_CHECKING:
-    from jinja2.nodes import Template
+from agentv_ci.contracts.other_tools import ReadImports
 
 _EXPRESSION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
 _VARIABLE = re.compile(r"[A-Za-z_][\w.-]*")
-_DUMPED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)(?:\s*\|\s*dump)?\s*-?\}\}")
+_PLAIN = re.compile(r"\{\{\s*[A-Za-z_][\w.]*\s*\}\}")
+_DUMPED = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)\s*\|\s*dump\s*-?\}\}")
 _NAMED = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
-_BLOCK = re.compile(r"\{%-?\s*for .*?\{%-?\s*endfor\s*-?%\}", re.DOTALL)
-
-FILTERS = (
-    *(
-        "abs",
-        "capitalize",
-        "count",
-        "d",
-        "default",
-        "e",
-        "escape",
-        "first",
-        "float",
-        "int",
-        "join",
-        "last",
-        "length",
-        "list",
-    ),
-    *(
-        "lower",
-        "reverse",
-        "round",
-        "safe",
-        "sort",
-        "string",
-        "title",
-        "tojson",
-        "trim",
-        "unique",
-        "upper",
-        "wordcount",
-    ),
+_BLOCK = re.compile(
+    r"\{%-?\s*for\s+\w+\s+in\s+_conversation\s*-?%\}.*?\{%-?\s*endfor\s*-?%\}", re.DOTALL
 )
-"""Filters whose result is about as long as what they are given."""
-MOST_ASSIGNED = 10
-"""Assignments of a template: each may double a text."""
-MOST_BETWEEN = 50
-"""Characters between the texts that are joined."""
-MOST_STEPS = 5_000_000
-MOST_CHARACTERS = 1_000_000
+"""A loop over earlier questions."""
+_CUT_OFF = re.compile(r"\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$", re.MULTILINE)
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_ENVIRONMENT = re.compile(r"\benv\s*(?:\.\s*(\w+)|\[\s*['\"]([^'\"]+)['\"]\s*\])?")
+_USED = re.compile(
+    r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)\s*.*?%\}", re.DOTALL
+)
+_STRING = re.compile(r"[A-Za-z_]\w*")
+OWN_NAMES = frozenset({"output", "rubric", "context", "env", "_conversation"})
+"""Variables of promptfoo itself."""
+
+
+class FileText(str):
+    """The text of a file."""
+
+    __slots__ = ()
+
+
+class Unfilled(ValueError):
+    """A template that cannot be filled in here; the message says why."""
 
 
 def variables_of(text: str) -> set[str]:
@@ -66,19 +46,14 @@ def variables_of(text: str) -> set[str]:
     return {match for match in _EXPRESSION.findall(text) if _VARIABLE.fullmatch(match)}
 
 
+def has_tags(text: str) -> bool:
+    """Whether a text may be a template."""
+    return "{{" in text or "{%" in text or "{#" in text
+
+
 def is_simple(text: str) -> bool:
     """Whether a template has only variables, and no statements or expressions."""
-    return (
-        "{%" not in text
-        and "{#" not in text
-        and all(map(_VARIABLE.fullmatch, _EXPRESSION.findall(text)))
-    )
-
-
-class FileText(str):
-    """The text of a file."""
-
-    __slots__ = ()
+    return not has_tags(_PLAIN.sub("", text))
 
 
 def filled(row: JsonObject) -> JsonObject:
@@ -88,117 +63,140 @@ def filled(row: JsonObject) -> JsonObject:
 
     A name without a value stays as it is, and so does what comes after it in its value.
     """
-    made = dict(row)
+    made = {key: _without_newline(value) for key, value in row.items()}
     for _ in range(5):
         for key, value in made.items():
-            match = _NAMED.search(value) if isinstance(value, str) else None
+            match = None
+            if isinstance(value, str):
+                match = _NAMED.search(value)
             if match is not None and match[1] in made:
                 made[key] = (
-                    f"{match.string[: match.start()]}{made[match[1]]}{match.string[match.end() :]}"
+                    f"{match.string[: match.start()]}{shown(made[match[1]])}"
+                    f"{match.string[match.end() :]}"
                 )
     return made
 
 
-def rendered(value: JsonValue, row: JsonObject) -> JsonValue:
-    """Return a text, or messages, with its template filled in.
+def _without_newline(value: JsonValue) -> JsonValue:
+    if isinstance(value, str) and value.endswith("\n"):
+        return type(value)(value[:-1])
+    return value
 
-    One that jinja2 cannot read stays as it is.
-    """
-    if isinstance(value, list):
-        return [rendered(item, row) for item in value]
-    if isinstance(value, dict):
-        return {key: rendered(item, row) for key, item in value.items()}
-    if not isinstance(value, str):
-        return value
-    from jinja2 import ChainableUndefined, TemplateError
-    from jinja2.sandbox import SandboxedEnvironment
 
-    templates = SandboxedEnvironment(autoescape=False, undefined=ChainableUndefined)  # no markup
-    templates.globals.clear()
-    templates.filters = {name: templates.filters[name] for name in FILTERS} | {"dump": _dump}
-    try:
-        if not _ends_soon(templates.parse(value), len(json.dumps(row))):
+def shown(value: JsonValue) -> str:
+    """Return a value in a text, as JavaScript shows it."""
+    match value:
+        case str():
             return value
-        texts = list(_bounded(templates.from_string(value).generate(row)))
-    except (TemplateError, TypeError, ValueError, ArithmeticError, RecursionError):
-        return value
-    return "".join(texts)
+        case None:
+            return "null"
+        case list():
+            return ",".join("" if item is None else shown(item) for item in value)
+        case dict():
+            return "[object Object]"
+        case float() if value.is_integer():
+            return str(int(value))
+        case _:
+            return json.dumps(value)
 
 
-def _ends_soon(template: Template, size: int) -> bool:
-    """Whether a template cannot take long, or make much, of values of this size.
+def in_row(value: JsonValue) -> JsonValue:
+    """Return a value that our variables show as promptfoo's do: nothing for null."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
-    Such a template has no calls and no powers.
-    """
-    from jinja2 import nodes
 
-    if next(
-        template.find_all(
-            (nodes.Call, nodes.Mul, nodes.Pow, nodes.Mod, nodes.Macro, nodes.CallBlock)
-        ),
-        None,
-    ):
-        return False
-    loops = list(template.find_all(nodes.For))
-    is_nested = any(
-        next(child.find_all(nodes.For), None)
-        for child in chain.from_iterable(loop.body for loop in loops)
+def shows_alike(names: Iterable[str], row: JsonObject) -> bool:
+    """Whether our variables of these names show the values of a row as Nunjucks does."""
+    for name in names:
+        found = found_at(row, *name.split("."))
+        value = found[0] if found else ""
+        if isinstance(value, (list, dict)) or ("." in name and value in (None, "")):
+            return False
+        if isinstance(value, float) and not value.is_integer():
+            return False
+    return not any(
+        has_tags(value) and not _stays(value, row)
+        for value in row.values()
+        if isinstance(value, str)
     )
-    if is_nested or len(list(template.find_all((nodes.Assign, nodes.AssignBlock)))) > MOST_ASSIGNED:
-        return False
-    joins = [node for node in template.find_all(nodes.Filter) if node.name == "join"]
-    if len(joins) > 1 or not all(
-        isinstance(argument, nodes.Const)
-        for argument in chain.from_iterable(join.args for join in joins)
-    ):
-        return False
-    if any(
-        len(str(node.value)) > MOST_BETWEEN
-        for node in chain.from_iterable(join.find_all(nodes.Const) for join in joins)
-    ):
-        return False
-    return (len(loops) + len(list(template.find_all(nodes.Name)))) * size <= MOST_STEPS
 
 
-def _bounded(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the parts of a text; raises ValueError for a long one."""
-    left = MOST_CHARACTERS
-    for text in texts:
-        left -= len(text)
-        if left < 0:
-            raise ValueError("the text is too long")
-        yield text
+def _stays(text: str, row: JsonObject) -> bool:
+    """Whether a value is text although it looks like a template: it names what is not there."""
+    names = [match[1] or match[2] for match in _USED.finditer(text)]
+    roots = [root[0] for name in names if (root := _STRING.match(name))]
+    return any(root != "env" and row.get(root) is None for root in roots)
+
+
+@dataclass(slots=True)
+class Templates:
+    """Fills in the templates of a config."""
+
+    reads: ReadImports
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The variables under `env`."""
+
+    def value(self, value: JsonValue, row: JsonObject) -> JsonValue:
+        """Return a text, or the texts in lists and mappings, with variables filled in.
+
+        Raises Unfilled.
+        """
+        if isinstance(value, list):
+            return [self.value(item, row) for item in value]
+        if isinstance(value, dict):
+            return {key: self.value(item, row) for key, item in value.items()}
+        if isinstance(value, str) and not isinstance(value, FileText):
+            return self._text(value, row)
+        return value
+
+    def prompt(self, text: str, row: JsonObject) -> str:
+        """Return a prompt, in which values that are templates are filled in, too.
+
+        Raises Unfilled.
+        """
+        shown = {
+            key: self._value_in_prompt(value, row) if isinstance(value, str) else value
+            for key, value in row.items()
+        }
+        return text if _CUT_OFF.search(text) else self._text(text, shown)
+
+    def _value_in_prompt(self, text: str, row: JsonObject) -> str:
+        if not has_tags(text) or _CUT_OFF.search(text) or _stays(text, row):
+            return text
+        return self._text(text, row)
+
+    def _text(self, text: str, row: JsonObject) -> str:
+        if not has_tags(text):
+            return text
+        names = variables_of(text) - OWN_NAMES
+        if is_simple(text) and shows_alike(names, row) and not OWN_NAMES & variables_of(text):
+            return _PLAIN.sub(lambda match: _simply(match[0], row), text)
+        for tag in _TAG.findall(text):
+            for match in _ENVIRONMENT.finditer(tag):
+                if "env" not in row and (match[1] or match[2]) not in self.env:
+                    raise Unfilled(f"'{tag}' reads the environment")
+        made = self.reads.filled(text, row, self.env)
+        if made is None:
+            raise Unfilled(f"only Nunjucks, in Node, can fill in '{text[:60]}'")
+        return made
+
+
+def _simply(tag: str, row: JsonObject) -> str:
+    """Return the value of a variable in a text."""
+    found = found_at(row, *tag.strip("{} \t\n").split("."))
+    if not found or found[0] is None:
+        return ""
+    return shown(found[0])
 
 
 def partly_rendered(text: str) -> str | None:
     """Return a template in JSON with only variables: `{{ name | dump }}` is the text "{{ name }}".
 
-    Statements are carried out as without variables, so that a loop over earlier questions leaves
-    nothing. None if the template has other expressions, or if its statements need variables.
+    Loops over earlier questions leave nothing. None if the template has anything else.
     """
-    names = {match[1]: f"{{{{ {match[1]} }}}}" for match in _DUMPED.finditer(_BLOCK.sub("", text))}
-    words = set(
-        chain.from_iterable(re.findall(r"\w+", statement) for statement in _STATEMENT.findall(text))
-    )
-    if words & names.keys() or not is_simple(
-        _STATEMENT.sub("", _DUMPED.sub("", _BLOCK.sub("", text)))
-    ):
-        return None
-    made = rendered(text, dict(names))
-    if isinstance(made, str):
-        return made
-    return None
-
-
-def _dump(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON, as the filter of Nunjucks does.
-
-    Nothing for a variable that is not there.
-    """
-    from jinja2 import Undefined
-
-    separators = (",", ":") if indent is None else None
-    is_there = not isinstance(value, Undefined)
-    if is_there:
-        return json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
-    return ""
+    made = _DUMPED.sub(lambda match: json.dumps(f"{{{{ {match[1]} }}}}"), _BLOCK.sub("", text))
+    return made if is_simple(made) else None

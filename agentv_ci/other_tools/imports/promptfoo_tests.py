@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from pathlib import Path
 from typing import cast
@@ -16,10 +18,10 @@ from typing import cast
 from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH
-from agentv_ci.contracts.source import Mark, Source
+from agentv_ci.contracts.source import Mark, Source, normal
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Place, items_of
-from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in, resolved
-from agentv_ci.other_tools.imports.promptfoo_templates import FileText
+from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in
+from agentv_ci.other_tools.imports.promptfoo_templates import FileText, has_tags
 from agentv_ci.other_tools.mappings import without
 
 NO_GENERATORS = (
@@ -27,6 +29,21 @@ NO_GENERATORS = (
 )
 SPECIAL = "__"
 """First characters of columns that are no variables."""
+PROGRAMS = (".py", ".js", ".ts", ".mjs", ".cjs")
+OPTIONS = (
+    "prefix",
+    "suffix",
+    "transform",
+    "postprocess",
+    "provider",
+    "rubricPrompt",
+    "repeat",
+    "disableVarExpansion",
+    "disableDefaultAsserts",
+)
+"""Options of a test that are imported."""
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_CONFIG = re.compile(r"__config:__expected([1-9]\d*)?:threshold")
 
 
 @dataclass(slots=True)
@@ -43,6 +60,17 @@ class Test:
     metadata: JsonObject = field(default_factory=dict)
     file: Path | None = None
     """The table that the rows are in, if it can be read as it is."""
+    answer: JsonValue = None
+    """An answer that is not asked for."""
+    prompts: JsonValue = None
+    """The prompts that ask, and the providers that are asked; None for all."""
+    providers: JsonValue = None
+    problems: list[str] = field(default_factory=list)
+    """What cannot be imported, so that the test is skipped."""
+    is_plain: bool = True
+    """Whether its templates stay; those of others are filled in with their only row."""
+    is_changed: bool = False
+    """Whether something of it was lost while reading it."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,21 +79,19 @@ class Test:
 
     def fits(self, other: Test) -> bool:
         """Whether both can be rows of one template."""
-        mine, theirs = ([assertion.value for assertion in test.asserts] for test in (self, other))
-        same = (self.threshold, self.options, self.provider) == (
-            other.threshold,
-            other.options,
-            other.provider,
+        mine, theirs = (
+            replace(test, place=self.place, rows=[], asserts=[]) for test in (self, other)
         )
-        is_bare = not (
-            self.description
-            or other.description
-            or self.metadata
-            or other.metadata
-            or self.file
-            or other.file
+        values = ([assertion.value for assertion in test.asserts] for test in (self, other))
+        is_bare = not (self.description or self.metadata or self.file or self.problems)
+        is_new = not any(row in self.rows for row in other.rows)
+        return (
+            is_bare
+            and is_new
+            and mine == theirs
+            and next(values) == next(values)
+            and self.columns == other.columns != ()
         )
-        return same and is_bare and mine == theirs and self.columns == other.columns != ()
 
 
 class Tests:
@@ -88,28 +114,40 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return list(chain.from_iterable(map(self._expanded, items_of(place))))
+        return [_over(self.defaults, test) for test in self._written(place)]
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
-        """Return the tests of scenarios: each for each of its sets of variables."""
+        """Return the tests of scenarios: each for each of its configurations."""
         found = []
-        for scenario in items_of(place):
+        for scenario in self._scenarios(place):
             fields = self._draft.fields(scenario, "scenarios")
             configs, tests = fields.at("config"), fields.at("tests")
-            rows = list(
-                chain.from_iterable(self._test(item, "config").rows for item in items_of(configs))
-            )
-            for test in self.listed(tests):
-                test.rows = [{**row, **own} for row, own in product(rows or [{}], test.rows)]
-                test.file = None
-                found.append(test)
+            written = self._written(tests) if tests else [Test(scenario, [{}], [])]
+            for config in items_of(configs):
+                own = self._test(config, "config")
+                merged = [_over(own, test, adds_asserts=True) for test in written]
+                found += [_over(self.defaults, test) for test in merged]
             fields.ignore("description")
             fields.end()
         return found
 
-    def plain(self, place: Place) -> Test:
+    def _scenarios(self, place: Place | None) -> Iterator[Place]:
+        for item in items_of(place):
+            if not isinstance(item.value, str):
+                yield item
+                continue
+            source = self._draft.reads.document(self._draft.beside(item.value))
+            if source is None:
+                self._draft.note("dropped", item, item.value, "the file was not found")
+            else:
+                yield from Place(source).items
+
+    def of_defaults(self, place: Place) -> Test:
         """Return the test of a config that has none."""
-        return self._with_defaults(Test(place, [{}], []))
+        return _over(self.defaults, Test(place, [{}], []))
+
+    def _written(self, place: Place | None) -> list[Test]:
+        return list(chain.from_iterable(map(self._expanded, items_of(place))))
 
     def _expanded(self, place: Place) -> Iterator[Test]:
         value = place.value
@@ -122,21 +160,15 @@ class Tests:
         ):
             yield from self._in_files(place, str(value["path"]))
         elif isinstance(value, dict):
-            yield self._with_defaults(self._test(place, "tests"))
+            yield self._test(place, "tests")
 
     def _in_files(self, place: Place, reference: str) -> Iterator[Test]:
-        files = self._draft.reads.matching(
-            resolved(place.source, reference.removeprefix("file://"))
-        )
+        files = self._draft.reads.matching(self._draft.beside(reference))
         if not files:
-            is_program = reference.partition(":")[2].startswith("//") and reference.rpartition(".")[
-                2
-            ][:2] in {
-                "py",
-                "js",
-                "ts",
-            }
-            why = NO_GENERATORS if is_program else f"'{reference}' was not found, or is not a file"
+            name = reference.removeprefix("file://").partition(":")[0]
+            why = f"'{reference}' was not found, or is not a file"
+            if name.endswith(PROGRAMS):
+                why = NO_GENERATORS
             self._draft.note("dropped", place, "tests", why)
         for file in files:
             match file.suffix:
@@ -145,12 +177,10 @@ class Tests:
                 case ".jsonl":
                     for number, line in enumerate((self._draft.reads.text(file) or "").split("\n")):
                         if isinstance(data := json_or_none(line), dict):
-                            yield self._with_defaults(
-                                self._test(Place(at_line(file, number, data)), "tests")
-                            )
+                            yield self._test(Place(at_line(file, number, data)), "tests")
                 case ".json" | ".yaml" | ".yml":
                     if (source := self._draft.reads.document(file)) is not None:
-                        yield from self.listed(Place(source))
+                        yield from self._written(Place(source))
                 case _:
                     self._draft.note("dropped", place, "tests", NO_GENERATORS)
 
@@ -165,118 +195,239 @@ class Tests:
         self._draft.note("kept", place, f"{file.suffix} of {len(records)} rows")
         texts = [row.get("__expected", "") for row in records]
         is_plain = special <= {"__expected"} and all(
-            text and assertion_in(text)["type"] == "equals" for text in texts
+            text and assertion_in(text) == {"type": "equals", "value": text} for text in texts
         )
-        if records and (not special or is_plain):
+        cells = list(chain.from_iterable(row.values() for row in records))
+        is_data = len({tuple(row.items()) for row in records}) == len(records) and not any(
+            has_tags(cell) or cell.startswith("file://") for cell in cells
+        )
+        if records and is_data and (not special or is_plain):
             asserts = []
             if special:
                 asserts = [Assertion(place, {"type": "equals", "value": "{{ __expected }}"})]
-            yield self._with_defaults(
-                Test(place, cast("list[JsonObject]", records), asserts, file=file)
-            )
+            yield Test(place, cast("list[JsonObject]", records), asserts, file=file)
             return
         for number, row in enumerate(records, 1):
-            yield self._with_defaults(
-                self._record(Place(at_line(file, number, cast("JsonObject", row))), row)
-            )
+            yield self._record(Place(at_line(file, number, cast("JsonObject", row))), row)
 
     def _record(self, place: Place, row: dict[str, str]) -> Test:
-        variables: JsonObject = {
-            key: value for key, value in row.items() if not key.startswith(SPECIAL)
-        }
-        test = Test(place, [variables], [])
+        test = Test(place, [{}], [])
+        variables: JsonObject = {}
         for key, value in row.items():
-            if key.startswith("__expected") and value.strip():
-                test.asserts.append(Assertion(place, assertion_in(value)))
-            elif key == "__description":
-                test.description = value
-            elif key in {"__prefix", "__suffix"} and value:
-                test.options[key[2:]] = value
-            elif key == "__threshold" and value:
-                test.threshold = float(value)
-            elif key.startswith("__metadata:"):
-                test.metadata[key.partition(":")[2].removesuffix("[]")] = value
-            elif key.startswith(SPECIAL) and value:
-                self._draft.note("dropped", place, f"column {key}", "unknown to agentv-ci")
+            if not key.startswith(SPECIAL):
+                variables[key] = value
+            elif key.startswith("__expected") and value.strip():
+                test.asserts.append(
+                    self._loaded(Assertion(place, assertion_in(value.strip())), test)
+                )
+            elif value:
+                self._setting(test, key, value)
+        test.rows = self._product(place, test, variables, expands=False)
+        metric = row.get("__metric")
+        for number, assertion in enumerate(test.asserts, 1):
+            more: JsonObject = {"metric": metric} if metric else {}
+            for key, value in row.items():
+                match = _CONFIG.fullmatch(key)
+                if match and int(match[1] or 1) == number and _NUMBER.fullmatch(value.strip()):
+                    more["threshold"] = float(value)
+            assertion.value.update(more)
         return test
+
+    def _setting(self, test: Test, key: str, value: str) -> None:
+        """Read a column that is no variable and no assertion."""
+        match key:
+            case "__description":
+                test.description = value
+            case "__prefix" | "__suffix":
+                test.options[key[2:]] = value
+            case "__providerOutput":
+                test.answer = value
+            case "__threshold" if _NUMBER.fullmatch(value.strip()):
+                test.threshold = float(value)
+            case "__metric":
+                pass
+            case _ if key.startswith("__metadata:"):
+                name = key.partition(":")[2]
+                test.metadata[name.removesuffix("[]")] = value
+                if name.endswith("[]"):
+                    parts = re.split(r"(?<!\\),", value)
+                    test.metadata[name[:-2]] = [part.strip().replace("\\,", ",") for part in parts]
+            case _ if not _CONFIG.fullmatch(key):
+                self._draft.note("dropped", test.place, f"column {key}", "unknown to agentv-ci")
+            case _:
+                pass
 
     def _test(self, place: Place, construct: str) -> Test:
         if isinstance(place.value, str):
-            source = self._draft.reads.document(
-                resolved(place.source, place.value.removeprefix("file://"))
-            )
+            source = self._draft.reads.document(self._draft.beside(place.value))
             if source:
                 return self._test(Place(source), construct)
-            return Test(place, [{}], [])
+            test = Test(place, [{}], [])
+            self._problem(test, place, place.value, "the file was not found")
+            return test
         fields = self._draft.fields(place, construct)
-        found = fields.take("options")
-        options = {}
-        if isinstance(found, dict):
-            options = found
-        is_fixed = {**self.defaults.options, **options}.get("disableVarExpansion") is True
-        variables = self._variables(fields, expands=not is_fixed)
-        test = Test(place, variables, self._assertions(fields))
+        test, notes = Test(place, [{}], []), len(self._draft.notes)
+        test.options = self._options(fields, test)
+        is_fixed = {**self.defaults.options, **test.options}.get("disableVarExpansion") is True
+        test.rows = self._variables(fields, test, expands=not is_fixed)
+        test.asserts = self._assertions(fields, test)
         test.description = fields.text("description") or ""
         threshold = fields.take("threshold")
         test.threshold = float(threshold) if isinstance(threshold, (int, float)) else None
-        test.options = dict(options)
         test.provider = fields.take("provider")
+        test.answer = fields.take("providerOutput")
+        test.prompts, test.providers = fields.take("prompts"), fields.take("providers")
         metadata = fields.take("metadata")
         test.metadata = metadata if isinstance(metadata, dict) else {}
-        fields.drop({"assertScoringFunction"}, "the score is the weighted mean")
-        fields.drop({"providerOutput"}, "answers come from the target")
+        if "assertScoringFunction" in fields:
+            fields.ignore("assertScoringFunction")
+            self._problem(test, place, "assertScoringFunction", "a program makes the verdict")
         fields.end()
+        test.is_changed = any(note.fate != "kept" for note in self._draft.notes[notes:])
         return test
 
-    def _variables(self, fields: Fields, *, expands: bool) -> list[JsonObject]:
+    def _options(self, fields: Fields, test: Test) -> JsonObject:
+        place = fields.at("options")
+        if place is None:
+            return {}
+        inner = self._draft.fields(place, fields.name("options"))
+        taken = {key: inner.take(key) for key in OPTIONS}
+        taken["rubricPrompt"] = self._prompt(place, taken["rubricPrompt"], test)
+        if "transformVars" in inner:
+            inner.ignore("transformVars")
+            self._problem(test, place, "options.transformVars", "code changes the variables")
+        inner.drop({"runSerially", "disableConversationVar"}, "each question is asked on its own")
+        inner.drop({"storeOutputAs"}, "no test knows the answer of another one")
+        inner.end()
+        return {key: value for key, value in taken.items() if value is not None}
+
+    def _problem(self, test: Test, place: Place, construct: str, why: str) -> None:
+        """Note what skips a test."""
+        self._draft.note("dropped", place, construct, f"{why}; its cases are skipped")
+        test.problems.append(f"{construct}: {why}")
+
+    def _variables(self, fields: Fields, test: Test, *, expands: bool) -> list[JsonObject]:
         place = fields.at("vars")
         if place is None:
             return [{}]
         value = place.value
-        if isinstance(value, str):
-            found = self._draft.reads.document(
-                resolved(place.source, value.removeprefix("file://"))
-            )
-            value = found.data if found else {}
+        if isinstance(value, (str, list)):
+            value = {}
+            for item in place.items:
+                path = str(item.value).removeprefix("file://")
+                files = self._draft.reads.matching(normal(place.source.path.parent / path))
+                documents = [self._draft.reads.document(file) for file in files]
+                for document in documents:
+                    if document is not None and isinstance(document.data, dict):
+                        value |= document.data
+                if not any(documents):
+                    self._problem(test, item, f"vars: {item.value}", "the file was not found")
         if not isinstance(value, dict):
             return [{}]
-        columns = [
-            self._values(place / name, written, expands=expands) for name, written in value.items()
-        ]
-        return [dict(zip(value, row, strict=True)) for row in product(*columns)]
+        return self._product(place, test, value, expands=expands)
 
-    def _values(self, place: Place, value: JsonValue, *, expands: bool) -> list[JsonValue]:
+    def _product(
+        self, place: Place, test: Test, variables: JsonObject, *, expands: bool
+    ) -> list[JsonObject]:
+        columns = [
+            self._values(place, name, value, test, expands=expands)
+            for name, value in variables.items()
+        ]
+        return [dict(zip(variables, row, strict=True)) for row in product(*columns)]
+
+    def _values(
+        self, place: Place, name: str, value: JsonValue, test: Test, *, expands: bool
+    ) -> list[JsonValue]:
         """Return the values of a variable; a list of texts stands for each of them."""
+        where = place / name
         if isinstance(value, list):
             if not expands or not value or not isinstance(value[0], str):
                 return [value]
             return list(
-                chain.from_iterable(self._values(place, item, expands=False) for item in value)
+                chain.from_iterable(
+                    self._values(place, name, item, test, expands=False) for item in value
+                )
             )
         if not isinstance(value, str) or not value.startswith("file://"):
             return [value]
-        files = self._draft.reads.matching(resolved(place.source, value.removeprefix("file://")))
-        texts = [text for file in files if (text := self._draft.reads.text(file)) is not None]
-        if any(file.suffix in {".py", ".js", ".ts", ".mjs"} for file in files) or not texts:
-            why = "the file was not found; it is empty"
+        files = self._draft.reads.matching(self._draft.beside(value))
+        texts = [self._text_of(file) for file in files]
+        if any(file.suffix in PROGRAMS for file in files) or not files or None in texts:
+            why = "the file was not found"
             if files:
-                why = "a program makes it; it is empty"
-            self._draft.note("dropped", place, f"vars: {value}", why)
+                why = "a program makes it, or it is not a text"
+            self._problem(test, where, f"vars: {value}", why)
             return [""]
-        self._draft.note("kept", place, "vars: file://", "the text of the file is in the row")
-        return [FileText(text.strip()) for text in texts]
+        self._draft.note("kept", where, "vars: file://", "the text of the file is in the row")
+        return [FileText(text) for text in texts if text is not None]
 
-    def _assertions(self, fields: Fields) -> list[Assertion]:
+    def _text_of(self, file: Path) -> str | None:
+        """Return a value that is in a file: YAML as JSON, any other text without margins."""
+        if file.suffix in {".yaml", ".yml"} and (source := self._draft.reads.document(file)):
+            return json.dumps(source.data, ensure_ascii=False, separators=(",", ":"))
+        text = self._draft.reads.text(file)
+        if text is None:
+            return None
+        return text.strip()
+
+    def _assertions(self, fields: Fields, test: Test) -> list[Assertion]:
         place = fields.at("assert")
         if place is None:
             return []
         found = []
         for item in place.items:
             if isinstance(item.value, dict):
-                found.append(Assertion(item, self._referenced(item.value, fields.place.source)))
+                own = self._referenced(item.value, fields.place.source)
+                found.append(self._loaded(Assertion(item, own), test))
             elif isinstance(item.value, str):
                 found.append(Assertion(item, assertion_in(item.value)))
         return found
+
+    def _loaded(self, assertion: Assertion, test: Test) -> Assertion:
+        """Return an assertion with the files that its values name; not those of programs."""
+        place, value = assertion
+        members = value.get("assert")
+        if isinstance(members, list):
+            loaded = [
+                self._loaded(Assertion(place / "assert" / index, member), test).value
+                for index, member in enumerate(members)
+                if isinstance(member, dict)
+            ]
+            return Assertion(place, {**value, "assert": cast("JsonValue", loaded)})
+        made = dict(value)
+        if "value" in made:
+            made["value"] = self._content(place, made["value"], test)
+        if "rubricPrompt" in made:
+            made["rubricPrompt"] = self._prompt(place, made["rubricPrompt"], test)
+        return Assertion(place, made)
+
+    def _prompt(self, place: Place, prompt: JsonValue, test: Test) -> JsonValue:
+        """Return the prompt of a judge, whose variables are filled in although it is in a file."""
+        found = self._content(place, prompt, test)
+        if isinstance(found, list):
+            return [str(item) if isinstance(item, str) else item for item in found]
+        return str(found) if isinstance(found, str) else found
+
+    def _content(self, place: Place, value: JsonValue, test: Test) -> JsonValue:
+        """Return a value, or the content of its file."""
+        if isinstance(value, list):
+            return [self._content(place, item, test) for item in value]
+        if not isinstance(value, str) or not value.startswith("file://"):
+            return value
+        path = self._draft.beside(value)
+        if "".join(path.suffixes[-1:]).partition(":")[0] in PROGRAMS:
+            if not self._draft.reads.matching(path.with_name(path.name.partition(":")[0])):
+                self._problem(test, place, value, "the file was not found")
+            return value
+        if path.suffix in {".json", ".yaml", ".yml"}:
+            source = self._draft.reads.document(path)
+            if source is not None:
+                return source.data
+        text = self._draft.reads.text(path)
+        if text is None:
+            self._problem(test, place, value, "the file was not found")
+            return value
+        return FileText(text.strip() if path.suffix == ".txt" else text)
 
     def _referenced(self, value: JsonObject, source: Source) -> JsonObject:
         """Return an assertion; `$ref` names one under `assertionTemplates`."""
@@ -289,20 +440,34 @@ class Tests:
                 return {**found, **without(value, {"$ref"})}
         return value
 
-    def _with_defaults(self, test: Test) -> Test:
-        default = self.defaults
-        if test.options.get("disableDefaultAsserts") is not True:
-            test.asserts = [*default.asserts, *test.asserts]
-        rows: Sequence[JsonObject] = default.rows
-        if test.file is None or rows != [{}]:
-            test.rows = [{**row, **own} for row, own in product(rows, test.rows)]
-        if test.threshold is None:
-            test.threshold = default.threshold
-        test.options = {**default.options, **test.options}
-        test.metadata = {**default.metadata, **test.metadata}
-        if test.provider is None:
-            test.provider = default.provider
-        return test
+
+def _over(base: Test, test: Test, *, adds_asserts: bool = False) -> Test:
+    """Return a test with what it lacks from a base: the defaults, or a part of a scenario."""
+    asserts = test.asserts
+    if adds_asserts or test.options.get("disableDefaultAsserts") is not True:
+        asserts = [*base.asserts, *test.asserts]
+    rows: Sequence[JsonObject] = test.rows
+    file = test.file
+    if adds_asserts or file is None or base.rows != [{}]:
+        rows = [{**row, **own} for row, own in product(base.rows, test.rows)]
+    if adds_asserts:
+        file = None
+    return replace(
+        test,
+        rows=list(rows),
+        file=file,
+        asserts=asserts,
+        description=test.description or base.description,
+        threshold=base.threshold if test.threshold is None else test.threshold,
+        options={**base.options, **test.options},
+        metadata={**base.metadata, **test.metadata},
+        provider=base.provider if test.provider is None else test.provider,
+        answer=base.answer if test.answer is None else test.answer,
+        prompts=base.prompts if test.prompts is None else test.prompts,
+        providers=base.providers if test.providers is None else test.providers,
+        problems=[*base.problems, *test.problems],
+        is_changed=base.is_changed or test.is_changed,
+    )
 
 
 def at_line(file: Path, number: int, data: JsonValue) -> Source:

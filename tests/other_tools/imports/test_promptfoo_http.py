@@ -109,7 +109,7 @@ def test_settings_that_the_script_does_not_have_are_reported(project: Project) -
 def test_mappings_that_targets_share_stand_once(project: Project) -> None:
     schema = {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
     providers = [
-        {"id": "openai:m", "label": label, "config": {"response_format": schema, "effort": label}} for label in "ab"
+        {"id": "openai:m", "label": label, "config": {"response_format": schema, "user": label}} for label in "ab"
     ]
     imported(project, {}, providers=providers)
     text = project.text("ours/targets.yaml")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv_ci.load.parse import parse_yaml
-from agentv_ci.other_tools.imports.promptfoo_templates import filled, partly_rendered, rendered
+from agentv_ci.other_tools.imports.promptfoo_templates import filled, partly_rendered
 from tests.support.projects import Project
 
 DUMPED = '[{"role": "user", "content": {{ a | dump }}}]'
@@ -45,19 +45,6 @@ def test_a_conversation_in_json_keeps_its_variables(text: str, expected: str | N
     assert partly_rendered(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [
-        ("{{ a | dump }}", '{"k":["é"]}'),
-        ("{{ a | dump(2) }}", '{\n  "k": [\n    "é"\n  ]\n}'),
-        ("[{{ missing | dump }}{{ missing.deep }}]", "[]"),
-        ("{{ a", "{{ a"),
-    ],
-)
-def test_filters_of_nunjucks_are_filled_in(template: str, expected: str) -> None:
-    assert rendered(template, {"a": {"k": ["é"]}}) == expected
-
-
 @pytest.fixture
 def project(repository: Path) -> Project:
     return Project(repository)
@@ -91,7 +78,10 @@ def test_what_tests_share_stands_once(project: Project) -> None:
     ("config", "skip"),
     [
         ({"tests": [{"vars": {"a": "x"}}]}, "its prompt is empty"),
-        ({"prompts": ["{{ a | unknown_filter }}"], "tests": [{"vars": {"a": "x"}}]}, "expressions that only promptfoo"),
+        (
+            {"prompts": ["{{ a | unknown_filter }}"], "tests": [{"vars": {"a": "x"}}]},
+            "only Nunjucks, in Node, can fill in",
+        ),
         ({"prompts": ["x"], "tests": "file://tests.py:make"}, "no test can be read without a program"),
     ],
 )

@@ -45,4 +45,5 @@ try {
   // The answer is a text.
 }
 const output = config.transformResponse ? await answered(config.transformResponse, json, text) : (json ?? text);
-process.stdout.write(typeof output === 'string' ? output : JSON.stringify(output));
+const messages = [output, JSON.stringify(output)].map((content) => ({ role: 'assistant', content }));
+process.stdout.write(JSON.stringify(typeof output === 'object' ? { output_messages: messages } : { text: String(output) }));

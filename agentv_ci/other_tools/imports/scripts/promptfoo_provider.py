@@ -1,6 +1,7 @@
 """Ask a provider of promptfoo that is a Python file.
 
-Usage: promptfoo_provider.py PROVIDER[:FUNCTION] PROMPT_FILE [CONFIG]
+Promptfoo_provider.py PROVIDER[:FUNCTION] PROMPT_FILE [CONFIG]. An answer that is an object or a
+list stays one, for checks that read its fields.
 """
 
 import asyncio
@@ -26,4 +27,11 @@ with contextlib.redirect_stdout(sys.stderr):
 if isinstance(answer, dict) and answer.get("error"):
     sys.exit(str(answer["error"]))
 output = answer.get("output") if isinstance(answer, dict) else answer
-sys.stdout.write(output if isinstance(output, str) else json.dumps(output))
+if output is None:
+    sys.exit("the provider has no output")
+if isinstance(output, (dict, list)):
+    contents = [output, json.dumps(output, ensure_ascii=False, separators=(",", ":"))]
+    printed = {"output_messages": [{"role": "assistant", "content": each} for each in contents]}
+else:
+    printed = {"text": output if isinstance(output, str) else json.dumps(output)}
+sys.stdout.write(json.dumps(printed))
