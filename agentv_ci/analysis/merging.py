@@ -29,7 +29,7 @@ from agentv_ci.contracts.report import (
     Stop,
     Validation,
 )
-from agentv_ci.contracts.stored_rows import AnyRow
+from agentv_ci.contracts.results import ResultRow
 
 MANY_TRIALS = 32
 """So many trials of a case are looked up in a set.
@@ -51,7 +51,7 @@ class Part(Struct, frozen=True, eq=False):
 
 def merge(
     parts: Sequence[Part],
-    rows: Iterable[tuple[Part, AnyRow]],
+    rows: Iterable[tuple[Part, ResultRow]],
     expected_shards: int | None,
     *,
     validate: Callable[[Sequence[GateSettings]], Sequence[ScenarioReport]],
@@ -168,7 +168,7 @@ class _Rows:
         """The trials of cases with many."""
         self.has_arms = False
 
-    def is_new(self, part: Part, row: AnyRow) -> bool:
+    def is_new(self, part: Part, row: ResultRow) -> bool:
         """Count a row, and return whether it is the first of its trial."""
         self._counts[part] += 1
         self._dry_runs[part].add(row.dry_run)

@@ -28,7 +28,7 @@ from agentv_ci.contracts.report import (
     RunReport,
     ScenarioReport,
 )
-from agentv_ci.contracts.stored_rows import AnyRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.jsonschema.schemas import schema_id
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def report(
     plan: Plan,
-    rows: Iterable[AnyRow],
+    rows: Iterable[ResultRow],
     ending: Ending,
     *,
     scenarios: Sequence[ScenarioReport] = (),

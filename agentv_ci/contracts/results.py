@@ -13,7 +13,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, SerializationInfo, ValidationInfo
 
@@ -113,17 +113,32 @@ def _by_name(written: object) -> object:
     return written
 
 
-FreeValue = Annotated[JsonValue, BeforeValidator(_data), PlainSerializer(_text, JsonValue, "json")]
+class InLines(NamedTuple):
+    """Annotates free data with the type that JSON lines have for it."""
+
+    type: Any
+
+
+FreeValue = Annotated[
+    JsonValue,
+    BeforeValidator(_data),
+    PlainSerializer(_text, JsonValue, "json"),
+    InLines(str | None),
+]
 """Any data, in JSON lines as JSON text."""
 ObjectText = Annotated[str, Field(pattern=r"^\{")]
 FreeObject = Annotated[
-    JsonObject, BeforeValidator(_data), PlainSerializer(_text, ObjectText | JsonObject, "json")
+    JsonObject,
+    BeforeValidator(_data),
+    PlainSerializer(_text, ObjectText | JsonObject, "json"),
+    InLines(ObjectText),
 ]
 """An object, in JSON lines as JSON text."""
 CountsByName = Annotated[
     dict[str, int],
     BeforeValidator(_by_name),
     PlainSerializer(_counts, list[ToolCount] | dict[str, int], "json"),
+    InLines(Items[ToolCount]),
 ]
 """Name → count, in JSON lines as a list."""
 

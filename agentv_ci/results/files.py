@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from agentv_ci.base.model_errors import sentence
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import AS_TEXT, RESULT_VERSION, ResultRow
-from agentv_ci.contracts.stored_rows import AnyRow, StoredRow
 from agentv_ci.errors import UsageError
 from agentv_ci.results import jsonl
 
@@ -54,10 +53,11 @@ class Form(Protocol):
         """
         ...
 
-    def stored(self, item: bytes, /) -> StoredRow | None:
-        """Return a row as it is stored in this version, several times faster.
+    def stored(self, item: bytes, /) -> ResultRow | None:
+        """Return a row of this version several times faster, without methods and data of its own.
 
-        None for any other item.
+        Only fields and properties of what it returns can be used; free data in it may be text. None
+        for any other item.
         """
         ...
 
@@ -125,8 +125,8 @@ def read_rows(
 
 def scan_rows(
     path: Path, name: ResultsFormat | None = None, *, allow_torn: bool = False
-) -> Iterator[AnyRow]:
-    """Yield the rows of a results file as they are stored, which is fastest.
+) -> Iterator[ResultRow]:
+    """Yield the rows of a results file as `Form.stored` returns them, which is fastest.
 
     Raises what `read_items` raises.
     """

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import DecodeError
-from msgspec.json import Decoder
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json
 
 from agentv_ci.base.left_files import open_named
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import AS_TEXT, ResultRow
-from agentv_ci.contracts.stored_rows import StoredRow
+from agentv_ci.results.stored_rows import row_reader
 
 FREE_DATA_IS_TEXT = True
 """Programs read this format."""
@@ -72,19 +70,17 @@ def current(item: bytes) -> ResultRow | None:
         return None
 
 
-def stored(item: bytes) -> StoredRow | None:
-    """Return a row as it is stored in this version; None for any other line."""
+def stored(item: bytes) -> ResultRow | None:
+    """Return a row of this version, of which only fields and properties can be used.
+
+    Free data stays text. None for any other line.
+    """
     if not _is_current(item):
         return None
     try:
-        return _reader()(item)
+        return row_reader()(item)
     except (DecodeError, UnicodeError, RecursionError):
         return None
-
-
-@cache
-def _reader() -> Callable[[bytes], StoredRow]:
-    return Decoder(StoredRow).decode
 
 
 def _is_current(item: bytes) -> bool:

@@ -11,10 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from pydantic import BaseModel
 
-from agentv_ci.contracts import results, stored_rows
-from agentv_ci.contracts.base import fields_of
 from agentv_ci.contracts.results import Change, WorkspaceRecord
 from agentv_ci.errors import UsageError
 from agentv_ci.results import jsonl
@@ -119,18 +116,3 @@ def test_message_for_a_row_is_that_of_pydantic(tmp_path: Path) -> None:
         messages.append(str(refused.value))
     assert "results.jsonl:2: not a result row: trial" in messages[0]
     assert messages[0] == messages[1]
-
-
-def structs() -> Iterator[tuple[type[BaseModel], type[msgspec.Struct]]]:
-    """Yield each model of a row, and what reads it."""
-    names = {"StoredResult": "EvaluatorResult", "StoredRow": "ResultRow", "StoredSource": "RowSource"}
-    names |= {"StoredInputMessage": "InputMessageRecord", "StoredWorkspace": "WorkspaceRecord"}
-    for name, struct in vars(stored_rows).items():
-        if name.startswith("Stored") and name != "StoredToolCount":
-            yield getattr(results, names.get(name, name.removeprefix("Stored"))), struct
-
-
-@pytest.mark.parametrize(("model", "struct"), [*structs()], ids=lambda each: each.__name__)
-def test_fields_are_those_of_the_model(model: type[BaseModel], struct: type[msgspec.Struct]) -> None:
-    known = {each.name: each.required for each in msgspec.structs.fields(struct)}
-    assert known == {name: field.is_required() for name, field in fields_of(model).items()}

@@ -14,7 +14,7 @@ from agentv_ci.analysis.cases.provenance import NO_MAKEUP, Makeup
 from agentv_ci.analysis.cases.trial_outcomes import Finding, TrialOutcome, same_score
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.cases import Case, CaseKey, RowCase, in_matrix
-from agentv_ci.contracts.stored_rows import AnyRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.trials import is_settled
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class PassedOutcome(Struct, frozen=True, gc=False):
     makeup: ClassVar[Makeup] = NO_MAKEUP
 
     @classmethod
-    def of(cls, row: AnyRow, shared: SharedHead) -> PassedOutcome | None:
+    def of(cls, row: ResultRow, shared: SharedHead) -> PassedOutcome | None:
         """Return the outcome of one trial.
 
         None if it did not pass, or its digest or numbers are unusual.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from agentv_ci.contracts.base import JsonValue
-from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 
 DIGEST_BYTES = 16
 
@@ -40,21 +40,21 @@ class Makeup(Struct, frozen=True, gc=False):
 NO_MAKEUP = Makeup()
 
 
-def makeup_of(row: AnyRow) -> Makeup:
+def makeup_of(row: ResultRow) -> Makeup:
     """Return the makeup of a trial that is graded."""
     judges = tuple(sorted({*_judges(row.evaluator_results)}))
     models = (row.model,) if row.model is not None else ()
     return Makeup(_task(row), models, judges)
 
 
-def _judges(results: Sequence[AnyResult]) -> Iterator[str]:
+def _judges(results: Sequence[EvaluatorResult]) -> Iterator[str]:
     for result in results:
         if result.judge is not None and not result.compares_arms:
             yield result.judge
         yield from _judges(result.evaluator_results or ())
 
 
-def _task(row: AnyRow) -> str:
+def _task(row: ResultRow) -> str:
     messages = row.input_messages or ()
     question = [[message.role, message.name, message.content] for message in messages]
     task = [
@@ -67,7 +67,7 @@ def _task(row: AnyRow) -> str:
     return hashlib.blake2b(text, digest_size=DIGEST_BYTES).hexdigest()
 
 
-def _scoring(result: AnyResult) -> JsonValue:
+def _scoring(result: EvaluatorResult) -> JsonValue:
     return [
         result.name,
         result.type,

@@ -20,8 +20,7 @@ from agentv_ci.base.canonical import digest_of
 from agentv_ci.base.text import well_formed_text
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.ledger import CaseLine, JudgedAnswer
-from agentv_ci.contracts.results import sum_of_known
-from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow, sum_of_known
 
 ASKS_A_JUDGE = frozenset({"llm_judge", "rubric"})
 DECIMALS = 4
@@ -51,7 +50,7 @@ class Recording:
         self.ended = ""
         """Time of the last answer."""
 
-    def add(self, row: AnyRow) -> None:
+    def add(self, row: ResultRow) -> None:
         """Add a row."""
         self._tally.add(row)
         self.ended = max(self.ended, row.timestamp, key=_moment)
@@ -91,7 +90,7 @@ def _moment(timestamp: str) -> tuple[bool, float | str]:
     return False, time.timestamp()
 
 
-def _judged(results: Iterable[AnyResult]) -> Iterator[float]:
+def _judged(results: Iterable[EvaluatorResult]) -> Iterator[float]:
     """Yield the scores that judges gave.
 
     That of a composite which a judge aggregates counts for its members.

@@ -22,7 +22,7 @@ from agentv_ci.contracts.cases import Case, CaseKey, RowCase
 from agentv_ci.contracts.exchange import is_cut
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
-from agentv_ci.contracts.stored_rows import AnyRow
+from agentv_ci.contracts.results import ResultRow
 from agentv_ci.results.trials import verdict_of_trials
 
 MAX_REASON = 60
@@ -118,7 +118,7 @@ class Tally:
             return ()
         return known.numbers
 
-    def add(self, row: AnyRow) -> None:
+    def add(self, row: ResultRow) -> None:
         """Add a row; without a plan, it also describes its case."""
         suite, case_id, target = key = row.case_key
         cases = self._cases[suite, target]
@@ -146,7 +146,7 @@ class Tally:
         if row.verdict not in ("pass", "skipped"):
             self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
 
-    def _shared(self, row: AnyRow, target: str) -> SharedHead:
+    def _shared(self, row: ResultRow, target: str) -> SharedHead:
         """Return what cases have in common with that of a row: texts that repeat are kept once."""
         given = (
             row.suite,
@@ -165,7 +165,7 @@ class Tally:
         return shared
 
     @staticmethod
-    def _describe(cases: _Cases, row: AnyRow, it: SharedHead) -> None:
+    def _describe(cases: _Cases, row: ResultRow, it: SharedHead) -> None:
         """Describe a case by a row.
 
         When rows disagree, the one that expects most counts, in any order.
@@ -243,7 +243,7 @@ class Tally:
 
 
 def _with_passed(
-    known: PassedOutcome | _Tallied | None, row: AnyRow, shared: SharedHead
+    known: PassedOutcome | _Tallied | None, row: ResultRow, shared: SharedHead
 ) -> PassedOutcome | None:
     """Return a case with one more trial, if all have passed."""
     if isinstance(known, _Tallied):

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import Verdict
-from agentv_ci.contracts.stored_rows import AnyResult, AnyRow
+from agentv_ci.contracts.results import EvaluatorResult, ResultRow
 from agentv_ci.results.trials import is_graded
 
 MAX_FINDING = 300
@@ -69,7 +69,7 @@ def same_score(score: float) -> float:
     return 0.0 if score == 0.0 else score
 
 
-def trial_outcome(row: AnyRow) -> TrialOutcome:
+def trial_outcome(row: ResultRow) -> TrialOutcome:
     """Return the part of a row that says why it did not pass."""
     has_passed = row.verdict == "pass"
     return TrialOutcome(
@@ -87,7 +87,7 @@ def trial_outcome(row: AnyRow) -> TrialOutcome:
     )
 
 
-def _finding(result: AnyResult) -> Finding:
+def _finding(result: EvaluatorResult) -> Finding:
     reasons = result.hits if result.verdict == "pass" else result.misses
     return Finding(
         result.name,
@@ -99,7 +99,7 @@ def _finding(result: AnyResult) -> Finding:
     )
 
 
-def _summary(row: AnyRow) -> str:
+def _summary(row: ResultRow) -> str:
     if row.verdict == "skipped":
         return row.skip or "no reason is given"
     if row.error is not None:
