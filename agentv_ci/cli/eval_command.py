@@ -39,9 +39,7 @@ from agentv_ci.cli.console import (
 from agentv_ci.cli.defaults import require_latest
 from agentv_ci.cli.listing import show_cases
 from agentv_ci.cli.options import (
-    BALANCE_HELP,
     FILE,
-    REPEAT_HELP,
     BaselineOptions,
     Command,
     Count,
@@ -128,7 +126,7 @@ class EvalOptions:
     balance: str | None = selection_option(
         "--balance",
         type=FILE,
-        help=BALANCE_HELP,
+        help="Make shards take equally long, by the durations in these results.",
     )
     wants_list: bool = list_option()
     list_form: Literal["text", "json"] = selection_option(
@@ -156,7 +154,9 @@ class EvalOptions:
         type=Count(min=1),
         help="Start a Dask cluster of N workers on this machine.",
     )
-    repeat: int | None = run_option("--repeat", type=Count(min=1), help=REPEAT_HELP)
+    repeat: int | None = run_option(
+        "--repeat", type=Count(min=1), help="Run N trials of every case."
+    )
     seed: int | None = run_option(
         "--seed", type=int, metavar="N", help="Set the seed of trial 1; trial n gets N+n-1."
     )

@@ -233,9 +233,6 @@ UNDECIDED = "--undecided"
 UNDECIDED_HELP = (
     "Exit with 0 (pass) or 1 (fail) instead of 6 if too few trials leave the comparison open."
 )
-REPEAT_HELP = "Run N trials of every case."
-BALANCE_HELP = "Make shards take equally long, by the durations in these results."
-MAX_ERRORS_HELP = "Allow at most N errors."
 BASELINE_HELP = "Fail on regressions against FILE, a baseline or earlier results."
 ALLOW_CHANGES = "--allow-changes"
 ALLOW_CHANGES_HELP = "Compare although judges, models, questions or evaluators differ."
@@ -307,7 +304,9 @@ class GateOptions:
     min_mean_score: float | None = gate_option(
         "--min-mean-score", type=SHARE, metavar="X", help="Require mean score X."
     )
-    max_errors: int | None = gate_option("--max-errors", type=Count(min=0), help=MAX_ERRORS_HELP)
+    max_errors: int | None = gate_option(
+        "--max-errors", type=Count(min=0), help="Allow at most N errors."
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,16 +9,7 @@ from typing import Any, Literal
 
 import click
 
-from agentv_ci.cli.options import (
-    BALANCE_HELP,
-    BASELINE_HELP,
-    FILE,
-    MAX_ERRORS_HELP,
-    REPEAT_HELP,
-    Option,
-    option,
-    part,
-)
+from agentv_ci.cli.options import FILE, Option, option, part
 from agentv_ci.contracts.against_base import GateFrom, MissingCases
 
 FILE_OPTION = "--runner-file"
@@ -34,6 +25,7 @@ class Input(Option):
 
 action_input = partial(option, cls=Input)
 eval_input = partial(action_input, group="Options of eval")
+passed_on = partial(eval_input, help="As in `eval`.")
 publish_input = partial(action_input, group="Options of publish")
 results_dir_option = partial(
     action_input,
@@ -48,41 +40,23 @@ results_dir_option = partial(
 
 @dataclass(frozen=True)
 class PassedOn:
-    """Inputs that are passed to `eval` unchanged; `eval` validates them."""
+    """Inputs that are passed to `eval` unchanged; `eval` describes and validates them."""
 
-    targets: str | None = eval_input("--targets", metavar="FILE", help="Use this targets file.")
-    target: str | None = eval_input(
-        "--target",
-        metavar="NAME",
-        help="Run every case against this target; several, one per line.",
+    targets: str | None = passed_on("--targets", metavar="FILE")
+    target: str | None = passed_on(
+        "--target", metavar="NAME", help="As in `eval`; several, one per line."
     )
-    workers: str | None = eval_input("--workers", metavar="N", help="Run N cases in parallel.")
-    repeat: str | None = eval_input("--repeat", metavar="N", help=REPEAT_HELP)
-    threshold: str | None = eval_input(
-        "--threshold", metavar="X", help="Pass a case that scores at least X."
-    )
-    min_pass_rate: str | None = eval_input(
-        "--min-pass-rate", metavar="X", help="Require this pass rate of graded cases."
-    )
-    min_mean_score: str | None = eval_input(
-        "--min-mean-score", metavar="X", help="Require this mean score."
-    )
-    max_errors: str | None = eval_input("--max-errors", metavar="N", help=MAX_ERRORS_HELP)
-    max_cost: str | None = eval_input(
-        "--max-cost", metavar="USD", help="Stop and fail when the run costs more."
-    )
-    baseline: str | None = eval_input("--baseline", metavar="FILE", help=BASELINE_HELP)
-    only_changed: str | None = eval_input(
-        "--only-changed",
-        metavar="OLD_PLAN",
-        help="Run only cases that are new or changed since OLD_PLAN.",
-    )
-    shard: str | None = eval_input("--shard", metavar="I/N", help="Run only shard I of N.")
-    balance: str | None = eval_input(
-        "--balance",
-        metavar="FILE",
-        help=BALANCE_HELP,
-    )
+    workers: str | None = passed_on("--workers", metavar="N")
+    repeat: str | None = passed_on("--repeat", metavar="N")
+    threshold: str | None = passed_on("--threshold", metavar="X")
+    min_pass_rate: str | None = passed_on("--min-pass-rate", metavar="X")
+    min_mean_score: str | None = passed_on("--min-mean-score", metavar="X")
+    max_errors: str | None = passed_on("--max-errors", metavar="N")
+    max_cost: str | None = passed_on("--max-cost", metavar="USD")
+    baseline: str | None = passed_on("--baseline", metavar="FILE")
+    only_changed: str | None = passed_on("--only-changed", metavar="OLD_PLAN")
+    shard: str | None = passed_on("--shard", metavar="I/N")
+    balance: str | None = passed_on("--balance", metavar="FILE")
 
 
 @dataclass(frozen=True)
