@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+import contextlib
 
 from msgspec.structs import replace
 
 from agentv_ci.app.run.files import RunFiles
-from agentv_ci.app.run.latest import link_latest
+from agentv_ci.app.run.latest import RESULTS, link_latest
 from agentv_ci.app.run.prepare import Prepared, prepare
 from agentv_ci.app.run.wire import wired
+from agentv_ci.base.atomic import keep_out_of_git
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending
 from agentv_ci.errors import CannotGoOn, Interrupted
@@ -62,13 +63,19 @@ async def run_trials(
 
 
 def _journal(run: Prepared, files: RunFiles) -> Journal:
-    links_latest = files.is_latest and run.plan.cases
+    def begin() -> None:
+        if files.results.parent == run.options.root / RESULTS:
+            with contextlib.suppress(OSError):
+                keep_out_of_git(files.results.parent)
+        if files.is_latest and run.plan.cases:
+            link_latest(files.results)
+
     return Journal(
         files.results,
         form(files.form).encode,
         keeps=run.earlier.kept,
         outdates=files.report,
-        on_begin=partial(link_latest, files.results) if links_latest else lambda: None,
+        on_begin=begin,
     )
 
 

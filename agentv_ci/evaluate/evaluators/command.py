@@ -6,7 +6,7 @@ They run a command in a clean tree, with nothing of the agent but its submitted 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from secrets import token_hex
 from xml.etree import ElementTree as ET
 
@@ -72,6 +72,7 @@ async def command(
         return Score(error=f"the pattern took too long: '{settings.regex}'")
     except InvalidPattern as error:
         return Score(error=f"not a regular expression: {error}")
+    findings = _with_output(findings, ended.result.stdout)
     return share_met([(True, f"exit code {settings.exit_code}"), *findings])
 
 
@@ -82,8 +83,27 @@ def _checks(settings: PlanCommandEvaluator, stdout: str) -> Iterator[Finding]:
         found = occurs(compiled(settings.regex), stdout)
         yield found, f"output {'matches' if found else 'does not match'} '{settings.regex}'"
     if settings.equals is not None:
-        is_equal = settings.equals.strip() == stdout.strip()
-        yield is_equal, f"{'prints' if is_equal else 'does not print'} the expected text"
+        expected = settings.equals.strip()
+        is_equal = expected == stdout.strip()
+        text = "prints the expected text" if is_equal else f"does not print {_quoted(expected)}"
+        yield is_equal, text
+
+
+def _with_output(findings: Sequence[Finding], stdout: str) -> list[Finding]:
+    """Return findings, of which the first that failed says what the command printed."""
+    said = list(findings)
+    failed = next((number for number, (is_met, _) in enumerate(said) if not is_met), None)
+    if failed is not None:
+        printed = stdout.strip()
+        said[failed] = (
+            False,
+            f"{said[failed][1]}; printed {_quoted(printed) if printed else 'nothing'}",
+        )
+    return said
+
+
+def _quoted(text: str) -> str:
+    return f"'{shortened(text, MAX_SHOWN)}'"
 
 
 async def junit(
