@@ -349,7 +349,10 @@ def _with_short_forms(union: JsonSchemaValue, definitions: dict[str, JsonSchemaV
     for reference, each in shorts.items():
         kind, field = each["short"]["kind"], each["short"]["field"]
         definitions[f"{reference.rpartition('/')[2]}InShort"] = _in_short(each, key, kind, field)
-        condition = {"type": "object", "required": [kind], "properties": {key: False}}
+        # `file` beside `contains` is the kind `file` with a setting.
+        owners = [other["short"]["kind"] for other in shorts.values() if kind in other["properties"]]
+        others = {owner: False for owner in owners if owner != kind}
+        condition = {"type": "object", "required": [kind], "properties": {key: False, **others}}
         union["allOf"].append({"if": condition, "then": {"$ref": f"{reference}InShort"}})
         about = each["properties"][key]["description"] + " " + each["properties"][field]["description"]
         before["else"]["properties"][kind] = {"description": about}

@@ -1,7 +1,7 @@
 """Base classes of all contracts: frozen and strict, except for alternative spellings."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Annotated, ClassVar, Literal, TypeVar, get_args
@@ -97,7 +97,8 @@ def short_field(union: TypeAliasType, key: str, kind: str) -> str | None:
 def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
     """Return the kind that an item names as a key, or as a text of its own.
 
-    None for any other item.
+    Of several, it is the one that has the others as settings, such as `file` with `contains`. None
+    for any other item.
     """
     if isinstance(item, str):
         member = member_of(union, key, item)
@@ -114,7 +115,15 @@ def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
         for kind in members_of(union, key)
         if kind in item and short_field(union, key, kind) is not None
     ]
-    return named[0] if len(named) == 1 else None
+    owners = [kind for kind in named if _takes(union, key, kind, named)]
+    return owners[0] if len(owners) == 1 else None
+
+
+def _takes(union: TypeAliasType, key: str, kind: str, names: Iterable[str]) -> bool:
+    """Whether a kind has settings of these names, but for its own."""
+    member = members_of(union, key)[kind]
+    known = spellings(member) if issubclass(member, Authored) else {}
+    return all(name in known for name in names if name != kind)
 
 
 def _in_full(item: object, union: TypeAliasType, key: str) -> dict[str, object] | None:

@@ -8,7 +8,14 @@ from typing_extensions import TypeAliasType
 
 from agentv_ci.base.json_access import value_at
 from agentv_ci.base.text import did_you_mean, nearest
-from agentv_ci.contracts.base import Authored, JsonValue, members_of, short_fields, spellings
+from agentv_ci.contracts.base import (
+    Authored,
+    JsonValue,
+    kind_in_short,
+    members_of,
+    short_fields,
+    spellings,
+)
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.source import Pointer, spell
@@ -91,7 +98,7 @@ def several_types(find: Finder, refused: Iterable[Violation]) -> dict[Pointer, l
         if not isinstance(mapping, dict) or "type" in mapping:
             continue
         types = [key for key in mapping if key in shorts]
-        if len(types) > 1:
+        if len(types) > 1 and kind_in_short(mapping, AuthoredEvaluator, "type") is None:
             several[item] = types
     return several
 

@@ -65,10 +65,10 @@ def test_part_of_the_cases_does_not_shrink_a_baseline(project: Project) -> None:
     assert project.run("eval").code == project.run("baseline", "accept").code == 0
     before = project.text(".agentv/baseline.json")
     assert project.run("eval", "--eval-id", "greets").code == 0
-    error = "'.agentv/baseline.json' would lose 1 case run all cases, or write another file with --out"
+    error = "'.agentv/baseline.json' would lose 1 case run all cases, or write another file with --out and --partial"
     project.refuses("baseline", "accept", error=error)
     assert project.text(".agentv/baseline.json") == before
-    assert project.run("baseline", "accept", "--out", "greets.json").code == 0
+    assert project.run("baseline", "accept", "--out", "greets.json", "--partial").code == 0
     assert project.run("baseline", "accept", "--out", "greets.json").code == 0
 
 

@@ -78,8 +78,9 @@ def test_change_that_keeps_size_and_time_is_seen(agent: Agent) -> None:
     ("settings", "score", "miss"),
     [
         ({"argv": ["sh", "run.sh"], "equals": "42"}, 1, None),
-        ({"argv": ["sh", "run.sh"], "contains": ["4", "5"]}, 2 / 3, "does not print '5'"),
-        ({"argv": ["sh", "run.sh"], "regex": "^4$"}, 0.5, "output does not match '^4$'"),
+        ({"argv": ["sh", "run.sh"], "contains": ["4", "5"]}, 2 / 3, "does not print '5'; printed '42'"),
+        ({"argv": ["sh", "run.sh"], "regex": "^4$"}, 0.5, "output does not match '^4$'; printed '42'"),
+        ({"argv": ["true"], "equals": "42"}, 0.5, "does not print '42'; printed nothing"),
         ({"argv": ["sh", "-c", "echo why >&2; exit 3"]}, 0, "exit code 3: why"),
         ({"argv": ["false"], "exit_code": 1}, 1, None),
         ({"argv": ["sleep", "9"], "timeout_seconds": 0.2}, 0, "the command timed out after 0.2 s"),

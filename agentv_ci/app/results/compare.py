@@ -141,5 +141,5 @@ def _refuse_losses(results: Path, document: BaselineDocument, out: Path, *, part
     if lost:
         raise UsageError(
             f"only some cases ran for '{results}'; '{out}' would lose {counted(lost, 'case')}",
-            hint="run all cases, or write another file with --out",
+            hint="run all cases, or write another file with --out and --partial",
         )

@@ -25,6 +25,7 @@ from agentv_ci.base.process import (
     run,
 )
 from agentv_ci.base.source_files import names_of
+from agentv_ci.base.tracebacks import exception_in
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cli_target import (
     CLI_PLACEHOLDER,
@@ -178,10 +179,9 @@ class CliProvider:
                     hint = "; use {PROMPT_FILE} or stdin: prompt for long prompts"
             raise process_failure(error, f"the command {error}{hint}") from error
         if finished.status != 0:
-            reason = finished.stderr.strip() or finished.stdout.strip()
             raise ProviderError(
                 "process",
-                f"{reason} (exit code {finished.status})".lstrip(),
+                _crash(finished),
                 printed=PrintedOutput(stdout=finished.stdout, stderr=finished.stderr),
             )
         return finished
@@ -262,6 +262,14 @@ async def _read_output(path: Path) -> str:
             "process", f"the output file cannot be read: {error.strerror}"
         ) from error
     return content.decode("utf-8", "replace")
+
+
+def _crash(finished: ProcessResult) -> str:
+    """Return why a command ended with an error: its exception, else all that it said."""
+    said = finished.stderr.strip() or finished.stdout.strip()
+    has_answered = bool(finished.stderr.strip() and finished.stdout.strip())
+    answered = ", after it had printed an answer" if has_answered else ""
+    return f"{exception_in(said) or said} (exit code {finished.status}{answered})".lstrip()
 
 
 def _response(text: str, prompt: str) -> Response:

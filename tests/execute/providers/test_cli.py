@@ -167,7 +167,7 @@ LONG = "the command cannot start '/bin/sh': Argument list too long; use {PROMPT_
 @pytest.mark.parametrize(
     ("command", "prompt", "detail"),
     [
-        ("echo out; echo why >&2; exit 3", "", "why (exit code 3)"),
+        ("echo out; echo why >&2; exit 3", "", "why (exit code 3, after it had printed an answer)"),
         ("echo out; exit 3", "", "out (exit code 3)"),
         ("echo '  ' >&2; exit 1", "", "(exit code 1)"),
         ("kill -KILL $$", "", "(exit code -9)"),
