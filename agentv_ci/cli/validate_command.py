@@ -82,9 +82,13 @@ def check(options: ValidateOptions) -> Checks:
     """Check all documents in the paths."""
     jobs = options.jobs or _cores()
     today = datetime.now(UTC).date()
-    return check_paths(
-        options.paths, targets=options.targets, cwd=Path.cwd(), today=today, jobs=jobs
-    )
+    cwd, targets = Path.cwd(), options.targets
+    checks = check_paths(options.paths, targets=targets, cwd=cwd, today=today, jobs=jobs)
+    if all(file.kind != "experiment" for file in checks.files):
+        return checks
+    from agentv_ci.app.run.experiment import with_experiments  # few documents are experiments
+
+    return with_experiments(checks, targets, cwd=cwd)
 
 
 def show_checks(checks: Checks, options: ValidateOptions) -> int:

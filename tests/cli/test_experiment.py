@@ -249,11 +249,14 @@ def test_rows_of_other_cases_are_not_judged(project: Project) -> None:
 def test_mistakes_that_only_the_cases_show(project: Project) -> None:
     arms(project, NOW, BETTER, metrics=["score", "yse"])
     project.refuses("experiment", "experiment.yaml", error="unknown metric 'yse' (did you mean 'yes'?)")
+    assert "unknown metric 'yse' (did you mean 'yes'?)" in project.run("validate", "experiment.yaml").out
     project.write({"a.md": "a", "b.md": "b"})
     experiment(project, NOW, {**NOW, "name": "next", "files": {"a.md": "b.md"}})
     project.refuses("experiment", "experiment.yaml", error="no case uses 'a.md'")
+    assert "no case uses 'a.md'" in project.run("validate", "experiment.yaml").out
     experiment(project, {"name": "now"}, {"name": "next", "target": "yes"})
     project.refuses("experiment", "experiment.yaml", error="arms 'now' and 'next' do not differ")
+    assert "arms 'now' and 'next' do not differ" in project.run("validate", "experiment.yaml").out
     project.refuses("experiment", "evals/x.yaml", error="is not an experiment but a document of kind 'eval'")
     experiment(project, NOW, BETTER)
     both = ("--results", "r.jsonl", "--shard", "1/2")

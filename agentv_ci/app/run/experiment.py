@@ -15,6 +15,7 @@ from agentv_ci.analysis.experiment.plan import experiment_plan
 from agentv_ci.app.documents.commit_trees import CommitTrees
 from agentv_ci.app.documents.compile import CompiledPlan, Origin, Selection, compile_paths
 from agentv_ci.app.documents.documents import Documents, no_targets, require_valid
+from agentv_ci.app.documents.validate import Checks
 from agentv_ci.compile.arms import ArmChanges, changed, equal_arms, in_workspaces, interleaved
 from agentv_ci.compile.commit_arms import at_commit
 from agentv_ci.compile.overrides import Overrides, override
@@ -26,7 +27,7 @@ from agentv_ci.contracts.experiment import Arm, ExperimentDocument
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.plan_evaluators import flat
 from agentv_ci.contracts.source import Source, relative
-from agentv_ci.errors import InvalidInput, UsageError
+from agentv_ci.errors import InvalidInput, NothingToRun, UsageError
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import experiments
 
@@ -73,6 +74,37 @@ def compile_experiment(
         raise InvalidInput(found)
     compiled = CompiledPlan(plan, _origin(source, checked.diagnostics, arms))
     return CompiledExperiment(document, relative(source.path, source.root), compiled)
+
+
+def with_experiments(checks: Checks, targets: str | None, *, cwd: Path) -> Checks:
+    """Return checks with what only compiling the arms of valid experiments shows.
+
+    Arms at commits are left out, since that would check the commits out.
+    """
+    files = [
+        replace(file, diagnostics=(*file.diagnostics, *_of_arms(file.path, targets, cwd)))
+        if file.kind == "experiment" and file.is_valid(strict=False)
+        else file
+        for file in checks.files
+    ]
+    return replace(checks, files=tuple(files))
+
+
+def _of_arms(path: Path, targets: str | None, cwd: Path) -> Sequence[Diagnostic]:
+    """Return the errors of compiled arms that their document does not show."""
+    document = Documents(cwd, targets).check(path, named=True).document
+    assert isinstance(document, ExperimentDocument), "it is valid"
+    if any(arm.ref is not None for arm in document.arms):
+        return ()
+    try:
+        with CommitTrees({}) as trees:
+            compile_experiment(str(path), Selection((), targets), cwd=cwd, trees=trees)
+    except InvalidInput as error:
+        return [found for found in error.diagnostics if found.path == str(path)]
+    except (UsageError, NothingToRun):
+        # That is not a mistake of the document, and `experiment` says it.
+        return ()
+    return ()
 
 
 def _checked(path: Path, selection: Selection, cwd: Path) -> tuple[CheckedDocument, Finder]:
