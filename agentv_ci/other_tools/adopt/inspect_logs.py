@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import lzma
 import os
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from agentv_ci.base.json_access import amount_at, count_at, objects_at, text_at, value_at
 from agentv_ci.base.left_files import open_regular
@@ -21,6 +19,14 @@ from agentv_ci.other_tools.adopt.json_texts import MAX_BYTES, json_in, text_in
 from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore, all_passed, mean_score
 from agentv_ci.other_tools.adopt.values import mapping, messages, objects, text, whole
 
+if TYPE_CHECKING:
+    import zipfile
+else:
+    try:
+        from backports.zstd import zipfile  # Zstandard, which that of Python has from 3.14 on
+    except ImportError:
+        import zipfile
+
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Inspect's letters: correct, incorrect, partially correct, no answer."""
 HEADER = "header.json"
@@ -28,6 +34,8 @@ MOST_UNPACKED = 50
 """Bytes of a log for each byte of its archive."""
 LEAST_UNPACKED = 10 * 1024 * 1024
 """Bytes from which on that counts."""
+MOST_OF_NAMES = 32 * 1024 * 1024
+"""Bytes of the directory of an archive, which is read as a whole."""
 START = "_journal/start.json"
 """What an archive has from the first moment on."""
 
@@ -37,12 +45,30 @@ def log_in(path: Path) -> JsonObject:
     if path.suffix != ".eval":
         return mapping(json_in(text_in(path)))
     try:
-        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
-            return _log_of(archive, os.fstat(file.fileno()).st_size)
+        with open_regular(path) as file:
+            _require_few_names(file)
+            with zipfile.ZipFile(file) as archive:
+                return _log_of(archive, os.fstat(file.fileno()).st_size)
     except NotImplementedError as error:
-        raise ValueError(f"{error}; convert it with `inspect log convert --to json`") from error
+        raise ValueError(
+            "it is compressed with Zstandard: install 'agentv-ci[inspect]', "
+            "or convert it with `inspect log convert --to json`"
+        ) from error
     except zipfile.BadZipFile as error:
         raise ValueError(str(error)) from error
+
+
+def _require_few_names(file: BinaryIO) -> None:
+    """Raise ValueError for an archive whose directory is much longer than those of logs."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 2 * 1024 * 64))
+    end = file.read()
+    short, long = end.rfind(b"PK\5\6"), end.rfind(b"PK\6\6")
+    sizes = [int.from_bytes(end[short + 12 : short + 16], "little") % 0xFFFFFFFF]
+    if long >= 0:
+        sizes.append(int.from_bytes(end[long + 40 : long + 48], "little"))
+    if short >= 0 and max(sizes) > MOST_OF_NAMES:
+        raise ValueError("its directory is far longer than those of logs are")
 
 
 def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
@@ -65,7 +91,7 @@ def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
         content = archive.read(name)
     except (NotImplementedError, zipfile.BadZipFile):
         raise
-    except (zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+    except Exception as error:  # each compression has errors of its own
         raise ValueError(
             f"{name} cannot be unpacked, since it is damaged or encrypted: {error}"
         ) from error

@@ -99,6 +99,8 @@ OF_THE_RUN = frozenset(
     }
 )
 """Attributes that differ between the times a test runs."""
+EACH_ONCE = frozenset({"jest tests", "vitest tests"})
+"""Names of files whose tests are written once: those with equal names are different tests."""
 PYTEST = frozenset({"pytest", "pytest tests"})
 """The names of its suites, of which users can choose the inner one."""
 MAX_REASON = 200
@@ -132,6 +134,7 @@ def results(path: Path) -> AdoptedFile:
 
 
 def _cases(root: ET.Element) -> Iterator[_Case]:
+    is_each_once = root.get("name") in EACH_ONCE
     waiting: list[_Case] = [_Case(root, ())]
     while waiting:
         case = waiting.pop()
@@ -145,12 +148,14 @@ def _cases(root: ET.Element) -> Iterator[_Case]:
         names = Counter[str | None]()
         children = []
         for child in element:
-            if child.tag != "testsuite":
+            name = child.get("name")
+            if child.tag == "testcase" and is_each_once:
+                name = f"{child.get('classname')}::{name}"
+            elif child.tag != "testsuite":
                 # Ids of suites without a name have always counted what is beside them.
                 names[None] += 1
                 children.append(_Case(child, inner, places))
                 continue
-            name = child.get("name")
             names[name] += 1
             children.append(_Case(child, inner, (*places, names[name])))
         waiting += reversed(children)

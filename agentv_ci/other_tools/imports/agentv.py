@@ -107,6 +107,8 @@ class _Suite:
         self._lost: list[str] = []
         """What no case can do without."""
         self._workspace: dict[str, Node] = {}
+        self._lacks_target = False
+        """Whether a case names no target."""
         self._named: set[str] = set()
         """Targets that the file and its cases name."""
         self._each_case: list[Place] = []
@@ -115,18 +117,7 @@ class _Suite:
     def document(self) -> dict[str, Node]:
         """Return the eval file."""
         fields = self._fields
-        made: dict[str, Node] = {"$schema": EVAL_SCHEMA}
-        fields.ignore("$schema")
-        for ours in ("name", "description"):
-            if text := fields.text(ours):
-                made["dataset" if ours == "name" else ours] = text
-        tags = fields.take("tags")
-        if isinstance(tags, list):
-            made["tags"] = list(map(str, tags))
-        about = (*ABOUT, "tags") if isinstance(tags, dict) else ABOUT
-        for key in about:
-            if (value := fields.take(key)) is not None:
-                made[f"x-{key}"] = value
+        made: dict[str, Node] = {"$schema": EVAL_SCHEMA, **self._about(fields)}
         self._input = [
             *self._messages.listed(fields.at("input")),
             *self._messages.files(fields.at("input_files")),
@@ -144,7 +135,7 @@ class _Suite:
         fields.end()
         listed = list(self._cases(cases)) if cases else []
         listed += self._of_scenarios(scenarios)
-        if not self._named:
+        if self._lacks_target and not execution.keys() & {"target", "targets"}:
             name = self._draft.target(self._asked, Place(self._source))
             execution = {"target": name, **execution} if name != "default" else execution
         if place and self._workspace and can_work(self._draft, place, self._named or {self._asked}):
@@ -154,6 +145,23 @@ class _Suite:
         made["evalcases"] = listed or self._draft.without_cases(
             Place(self._source), "the file has no tests"
         )
+        return made
+
+    def _about(self, fields: Fields) -> dict[str, Node]:
+        """Return what describes the file."""
+        made: dict[str, Node] = {}
+        fields.ignore("$schema")
+        for ours in ("name", "description"):
+            if text := fields.text(ours):
+                made["dataset" if ours == "name" else ours] = text
+        tags = fields.take("tags")
+        if isinstance(tags, list):
+            made["tags"] = list(map(str, tags))
+        elif tags is not None:
+            made["x-tags"] = tags
+        for key in ABOUT:
+            if (value := fields.take(key)) is not None:
+                made[f"x-{key}"] = value
         return made
 
     def _beside(self) -> Place | None:
@@ -215,8 +223,9 @@ class _Suite:
         made: dict[str, Node] = {}
         for place in filter(None, (fields.at("options"), fields.at("run"))):
             inner = self._draft.fields(place, str(place.pointer[-1]))
-            if inner.take("transform") is not None:
+            if "transform" in inner:
                 lost.append("a transform of the answer")
+            inner.drop({"transform"}, "a program changes the answer; its cases are skipped")
             inner.drop({"provider"}, "judges are set for the target: `judge_target`")
             inner.drop({"rubric_prompt"}, "criteria are checked with the prompt of agentv-ci")
             inner.drop({"budget_usd"}, "write --max-cost")
@@ -225,8 +234,9 @@ class _Suite:
             inner.end("set by options of `agentv-ci eval`, or not needed")
         if (threshold := fields.take("threshold")) is not None:
             made["threshold"] = threshold
-        if fields.take("assert_scoring_function") is not None:
+        if "assert_scoring_function" in fields:
             lost.append("a program scores it")
+        fields.drop({"assert_scoring_function"}, "a program scores; its cases are skipped")
         return made
 
     def _trials(self, place: Place) -> Node:
@@ -292,9 +302,9 @@ class _Suite:
         else:
             names = [value]
         name = str(next((candidate for candidate in names if candidate), "default"))
-        if isinstance(value, dict) and value.keys() - {"name"}:
+        for key in value.keys() - {"name"} if isinstance(value, dict) else ():
             self._draft.note(
-                "dropped", place, "target", "settings of a target belong into the targets file"
+                "dropped", place, f"target.{key}", "settings of a target belong into its file"
             )
         if variables_in(name):
             name = "default"
@@ -322,8 +332,10 @@ class _Suite:
                 sources = [document(self._draft, file) for file in files]
                 listed = [Place(source) for source in sources if source]
             for scenario in chain.from_iterable(found.items for found in listed):
-                pairs = product((scenario / "config").items, (scenario / "tests").items)
-                for config, test in pairs:
+                fields = self._draft.fields(scenario, "scenarios")
+                sets, tests = items_of(fields.at("config")), items_of(fields.at("tests"))
+                fields.end("scenarios have no settings of their own")
+                for config, test in product(sets, tests):
                     yield from self._of_prompts(test.holding(_merged(config.value, test.value)))
 
     def _of_prompts(self, place: Place) -> Iterator[Node]:
@@ -381,6 +393,7 @@ class _Suite:
         self._draft.has_judges |= not (listed or lost or self._shared)
         if skips_defaults:
             made["inherit_evaluators"] = False
+        self._lacks_target |= not execution.keys() & {"target", "targets"}
         execution |= self._own_workspace(fields.at("workspace", "environment"))
         if execution:
             made["execution"] = execution
@@ -415,7 +428,7 @@ class _Suite:
         self, made: Mapping[str, Node], question: Question, skip: list[str]
     ) -> dict[str, Node]:
         """Return the rows of a case, of the variables that its texts name."""
-        if not question.variables or skip:
+        if not question.variables:
             return {}
         text = json.dumps([made, self._shared], ensure_ascii=False)
         if self._prompts and has_more_than_variables(text):

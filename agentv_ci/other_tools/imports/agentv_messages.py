@@ -12,7 +12,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.evals import ROLES
 from agentv_ci.contracts.source import Source
 from agentv_ci.other_tools.imports.agentv_checks import CaseContext
-from agentv_ci.other_tools.imports.draft import Draft, Place
+from agentv_ci.other_tools.imports.draft import Draft, Fields, Place
 from agentv_ci.other_tools.imports.yaml_text import Node
 
 
@@ -34,14 +34,20 @@ class Messages:
 
     def _message(self, place: Place) -> dict[str, Node]:
         fields = self._draft.fields(place, "input")
-        role = fields.text("role") or "user"
-        made: dict[str, Node] = {"role": role if role in ROLES else "user"}
+        made: dict[str, Node] = {"role": self._role(fields, "user")}
         if name := fields.text("name"):
             made["name"] = name
         content = fields.at("content")
         made["content"] = self._content(content) if content else ""
         fields.end()
         return made
+
+    def _role(self, fields: Fields, otherwise: str) -> str:
+        role = fields.text("role") or otherwise
+        if role in ROLES:
+            return role
+        self._draft.note("approximated", fields.place, f"role: {role}", otherwise)
+        return otherwise
 
     def _content(self, place: Place) -> Node:
         value = place.value
@@ -63,6 +69,8 @@ class Messages:
             )
         if kind in {"file", "image", "document"} and isinstance(content, str):
             return self._file(place, content, kind)
+        if kind not in {"text", "None"}:
+            self._draft.note("approximated", place, f"content.type: {kind}", "its text")
         if isinstance(content, str):
             return str(content)
         return json.dumps(value, ensure_ascii=False)
@@ -122,8 +130,8 @@ class Messages:
 
     def _expected_message(self, place: Place, context: CaseContext) -> Node:
         fields = self._draft.fields(place, "expected_output")
-        role = fields.text("role") or "assistant"
-        made: dict[str, Node] = {"role": role if role in ROLES else "assistant"}
+        role = self._role(fields, "assistant")
+        made: dict[str, Node] = {"role": role}
         if name := fields.text("name"):
             made["name"] = name
         content, calls = fields.at("content"), fields.at("tool_calls")

@@ -281,7 +281,8 @@ def _command(draft: Draft, fields: Fields) -> dict[str, Node]:
                 if command
                 else {"type": "http", "url": cast("str", url)}
             )
-        inner.ignore("type")
+        if value_at(check.value, "type") in {None, "command", "http"}:
+            inner.ignore("type")
         inner.end("not a setting of health checks")
     return made
 

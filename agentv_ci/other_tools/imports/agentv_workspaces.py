@@ -42,15 +42,22 @@ def _recipe(draft: Draft, fields: Fields) -> dict[str, Node]:
     """Return the workspace of an `environment` of AgentV 5."""
     made: dict[str, Node] = {}
     source = fields.place.source
-    folder = source.resolve(fields.text("workdir") or ".")
-    if fields.text("type") == "docker":
+    folder = source.resolve(str((fields.place / "workdir").value))
+    kind = (fields.place / "type").value
+    if kind == "docker":
         made["isolation"] = "container"
+        fields.ignore("type")
+        fields.drop({"workdir"}, "the agent works in a folder of its own")
         fields.approximate("resources", "write `limits`")
         if (image := fields.text("image")) is not None:
             made["image"] = image
         fields.drop({"context", "dockerfile"}, "build the image before, and write `image`")
-    elif draft.reads.matching(folder / "**" / "*") or draft.reads.matching(folder / "**" / ".*"):
-        made["from"] = draft.reference(folder)
+    else:
+        has_files = any(draft.reads.matching(folder / "**" / glob) for glob in ("*", ".*"))
+        if kind == "host" and has_files:
+            made["from"] = draft.reference(folder)
+        fields.ignore(*({"type"} if kind == "host" else ()))
+        fields.take("workdir")
     if (setup := fields.at("setup")) is not None:
         inner = draft.fields(setup, "environment.setup")
         command = inner.at("command")

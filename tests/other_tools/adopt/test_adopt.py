@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentv_ci.other_tools.adopt import inspect_logs
 from tests.support.projects import Project
 
 PROMPTFOO = {
@@ -209,12 +212,72 @@ def test_columns_are_mapped(project: Project) -> None:
     assert (row["eval_id"], row["score"], row["candidate_answer"]) == ("x y", 0.75, "T")
 
 
-def test_archives_of_inspect_are_read(project: Project) -> None:
-    with zipfile.ZipFile(project.path("log.eval"), "w") as archive:
+ZSTANDARD = 93
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTANDARD])
+def test_archives_of_inspect_are_read(compression: int, project: Project) -> None:
+    archives: Any = zipfile if compression != ZSTANDARD else zstandard_archives()
+    sample = INSPECT["samples"][0]  # type: ignore[index]
+    with archives.ZipFile(project.path("log.eval"), "w", compression) as archive:
         archive.writestr("header.json", json.dumps({"status": "success", "eval": INSPECT["eval"]}))
-        archive.writestr("samples/1.json", json.dumps(INSPECT["samples"][0]))  # type: ignore[index]
+        for epoch in (1, 2):
+            archive.writestr(f"samples/1_epoch_{epoch}.json", json.dumps({**sample, "epoch": epoch}))
     assert project.run("adopt", "log.eval", "--from", "inspect", "--out", "rows.jsonl").code == 0
-    assert project.rows("rows.jsonl")[0]["tags"] == ["sums"]
+    rows = project.rows("rows.jsonl")
+    assert [(row["tags"], row["trial"], row["trials"]) for row in rows] == [(["sums"], 1, 2), (["sums"], 2, 2)]
+
+
+def zstandard_archives() -> Any:
+    """Return a module like `zipfile` that reads and writes Zstandard."""
+    return zipfile if sys.version_info >= (3, 14) else import_module("backports.zstd.zipfile")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads Zstandard without the extra")
+def test_an_archive_in_zstandard_needs_an_extra(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zstandard_archives().ZipFile(project.path("log.eval"), "w", ZSTANDARD) as archive:
+        archive.writestr("header.json", "{}")
+    monkeypatch.setattr(inspect_logs, "zipfile", zipfile)
+    project.refuses("adopt", "log.eval", "--from", "inspect", error="Zstandard: install 'agentv-ci[inspect]'")
+
+
+@pytest.mark.parametrize("is_long", [False, True], ids=["in the short record", "in the long record"])
+def test_an_archive_of_very_many_names_is_refused(is_long: bool, project: Project) -> None:
+    size = inspect_logs.MOST_OF_NAMES + 1
+    short = b"PK\5\6" + bytes(8) + (b"\xff" * 4 if is_long else size.to_bytes(4, "little")) + bytes(6)
+    long = b"PK\6\6" + bytes(36) + size.to_bytes(8, "little") + bytes(8)
+    project.path("log.eval").write_bytes(long + short if is_long else short)
+    project.refuses("adopt", "log.eval", "--from", "inspect", error="its directory is far longer")
+
+
+def test_tests_of_jest_with_one_name_are_different(project: Project) -> None:
+    names = [f"adds {number // 2}" for number in range(27)]
+    cases = "".join(f'<testcase classname="{name}" name="{name}"/>' for name in names)
+    suites = f'<testsuite name="sums">{cases}</testsuite>' * 157
+    project.write({"r.xml": f'<testsuites name="jest tests">{suites}</testsuites>'})
+    project.run("adopt", "r.xml", "--from", "junit", "--out", "rows.jsonl")
+    ids = [row["eval_id"] for row in project.rows("rows.jsonl")]
+    assert len(ids) == len({*ids}) == 4239
+
+
+def test_repetitions_of_pydantic_evals_are_trials(project: Project) -> None:
+    case: dict[str, Any] = {"inputs": "a", "output": "b", "assertions": {"same": {"value": True}}}
+    named = [{**case, "name": f"one [{number}/3]", "source_case_name": "one"} for number in (1, 2, 3)]
+    project.write({"r.json": json.dumps({"name": "t", "cases": named, "failures": []})})
+    project.run("adopt", "r.json", "--from", "pydantic-evals", "--out", "rows.jsonl")
+    assert [(row["eval_id"], row["trial"]) for row in project.rows("rows.jsonl")] == [
+        ("one", 1),
+        ("one", 2),
+        ("one", 3),
+    ]
+
+
+@pytest.mark.parametrize(("correct", "verdict"), [(1, "pass"), (1.0, "pass"), (0, "fail"), ("true", "pass")])
+def test_matches_of_openai_evals_may_be_numbers(correct: Any, verdict: str, project: Project) -> None:
+    match = {"run_id": "r", "event_id": 0, "sample_id": "s", "type": "match", "data": {"correct": correct}}
+    project.write({"r.jsonl": lines([{"spec": {"run_id": "r"}}, match, {"final_report": {"accuracy": 1}}])})
+    project.run("adopt", "r.jsonl", "--from", "openai-evals", "--out", "rows.jsonl")
+    assert project.rows("rows.jsonl")[0]["verdict"] == verdict
 
 
 @pytest.mark.parametrize(
