@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "shards": "Split a run for several machines and estimate the time of each.",
     "rescore": "Score the answers of an earlier run again.",
     "report": "Report on finished results; merge shards into one run.",
+    "show": "Show all that is known of one case of a run.",
     "adopt": "Turn results of other tools into results of agentv-ci.",
     "compare": "Show what got worse between two runs.",
     "baseline": "Accept a run as the baseline for later runs.",
