@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.contracts.cases import CaseKey, matching
-from agentv_ci.contracts.ledger import CaseLine, Ledger
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.ledger import CaseLine, Ledger  # few runs have one
 
 RUNS = 10
 """The newest runs of a case that count, of those with a verdict since the case was changed last."""
