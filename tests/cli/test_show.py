@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_targets_of_a_case(project: Project) -> None:
     ],
     ids=["tools", "controls", "crash", "figures"],
 )
-def test_what_a_trial_shows(project: Project, given: dict[str, object], lines: list[str]) -> None:
+def test_what_a_trial_shows(project: Project, given: dict[str, Any], lines: list[str]) -> None:
     project.store("r.jsonl", row("fail", of=case("a"), **given).model_dump(mode="json"))
     shown = project.run("show", "r.jsonl", "a").out.splitlines()
     assert [line for line in shown if line in lines] == lines
