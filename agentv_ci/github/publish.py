@@ -363,7 +363,7 @@ def _outputs(run: PastRun, report: RunReport | None, folder: Path) -> Mapping[st
         "failed": str(counts.failed),
         "errored": str(counts.errored),
         "total": str(counts.cases),
-        "pass-rate": _figure(counts.passed / graded if graded else None),
+        "pass-rate": _figure(min(counts.passed, graded) / graded if graded else None),
         "mean-score": _figure(run.mean),
         "cost-usd": _figure(run.cost_usd),
         **paths,

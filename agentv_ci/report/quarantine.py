@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.base.text import on_one_line
+from agentv_ci.contracts.quarantine import last_day
 from agentv_ci.report.lines import MAX_SHOWN, Line, more_line
 from agentv_ci.report.view import RunView, score_text, trials_text
 from agentv_ci.report.wrapping import clipped
@@ -19,9 +20,11 @@ WIDTH = 80
 
 def end_text(entry: Quarantine) -> str:
     """Return until when a quarantine lasts."""
+    # Of a report, it may be any text.
+    end = f"until {last_day(entry.expires) or 'an unknown day'}"
     if entry.state == "ending":
-        return f"until {entry.expires} (expires soon)"
-    return f"until {entry.expires}"
+        return f"{end} (expires soon)"
+    return end
 
 
 def sentence(entry: Quarantine) -> str:

@@ -130,6 +130,10 @@ def test_what_failed_is_paid_once_where_the_answer_is_stored(project: Project) -
 USED = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 FILTERED = {"message": {"content": ""}, "finish_reason": "content_filter"}
 WITHHELD = answers(200, {"model": "m", "usage": USED, "choices": [FILTERED]})
+NO_CHOICE, NO_TEXT = (
+    answers(200, {"model": "m", "usage": USED, "choices": choices}) for choices in ([], [{"message": 5}])
+)
+REFUSED = answers(400, {"error": {"message": "no"}, "model": "m", "usage": USED})
 PRICES = "prices: {gpt-mock: {input_per_mtok: 1000, output_per_mtok: 10000}}"
 """A thousand tokens cost a dollar."""
 
@@ -138,6 +142,11 @@ PRICES = "prices: {gpt-mock: {input_per_mtok: 1000, output_per_mtok: 10000}}"
     ("steps", "cost_usd", "judge_cost_usd"),
     [
         ([WITHHELD], 2.0, None),
+        ([NO_CHOICE], 2.0, None),
+        ([NO_TEXT], 2.0, None),
+        ([REFUSED], 2.0, None),
+        ([says("Hello!"), NO_CHOICE], 0.2, 2.0),
+        ([says("Hello!"), REFUSED], 0.2, 2.0),
         ([says("Hello!"), WITHHELD], 0.2, 2.0),
         ([says("Hello!"), says("no JSON"), WITHHELD], 0.2, 2.2),
     ],

@@ -26,6 +26,7 @@ from tests.support.evals import tool
 COMMAND = re.compile(r"^\s*::(?!(error|warning|notice) )|##\[", re.MULTILINE)
 """What the runner would take for a command, except for annotations."""
 STATISTICS = {"mean": 0.5, "median": 0.5, "min": 0.0, "max": 1.0, "stdev": 0.5, "histogram": [1, 0, 0, 0, 1]}
+COUNTS = {"cases": 1, "passed": 0, "failed": 1, "errored": 0, "not_run": 0, "flaky": 0, "rows": 1}
 FILES = ("run.json", "results.report.json", "results.jsonl", "plan-diff.json", "diagnostics.json")
 
 
@@ -302,6 +303,8 @@ class TestForgedFiles:
         ("name", "change"),
         [
             ("results.report.json", {"cost_usd": 1e308}),
+            ("results.report.json", {"counts": {**COUNTS, "passed": 10**400}}),
+            ("results.jsonl", {"cost_usd": 1e308, "judge_cost_usd": 1e308}),
             ("results.report.json", {"unpriced_models": ["m" * 100_000] * 20}),
             ("results.report.json", {"statistics": {**STATISTICS, "median": None}}),
             ("results.jsonl", {"suite": "/proc/self/environ"}),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from agentv_ci.analysis.cases.quarantine import in_quarantine
 from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.base.workflow_commands import annotation_command
 from agentv_ci.cli.console import show_summary
@@ -100,7 +101,10 @@ def job(request: pytest.FixtureRequest) -> Job:
     for each in rows:
         tally.add(each)
     links = Links.of_commit("https://github.com", "acme/demo", "abc")
-    view = RunView(of(RunReport, chance), tally.outcomes(), lambda: rows, links, of(Proof, chance))
+    report, ran = of(RunReport, chance), tally.outcomes()
+    everything = [entry.model_copy(update={"id": "*", "suite": None, "target": None}) for entry in report.quarantine]
+    outcomes = (*in_quarantine(ran[:2], everything), *ran[2:])
+    view = RunView(report, outcomes, lambda: rows, links, of(Proof, chance))
     found, changes = of(DiagnosticsDocument, chance), of(PlanDiff, chance)
     return Job(of(ActionRun, chance), view if request.param % 5 else None, found, changes, links, str)
 

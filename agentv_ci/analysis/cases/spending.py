@@ -13,6 +13,8 @@ from agentv_ci.contracts.results import PRECISION, EvaluatorResult, ResultRow, U
 
 PARTS = 10**12
 """Amounts are summed as integer parts, so that the order does not matter."""
+MOST_USD = 1e15
+"""Of a row: more is not an amount, and its parts could be no number."""
 
 TokenCounts = tuple[int | None, ...]
 """Sums of the fields of `Usage`; adding them up takes a fraction of the time that objects take."""
@@ -156,7 +158,7 @@ def parts(amount: float | None) -> int | None:
     """Return an amount as integer parts."""
     if amount is None:
         return None
-    return round(amount * PARTS)
+    return round(min(amount, MOST_USD) * PARTS)
 
 
 def dollars(sum_of_parts: int | None) -> float | None:

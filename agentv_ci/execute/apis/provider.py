@@ -21,7 +21,7 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.results import Usage
 from agentv_ci.contracts.target_settings import number
-from agentv_ci.execute.apis.refusals import Parameters
+from agentv_ci.execute.apis.refusals import Parameters, Refused
 from agentv_ci.execute.apis.transport import Transport
 from agentv_ci.execute.provider_services import ProviderServices
 from agentv_ci.execute.retries import logged_retries
@@ -122,13 +122,16 @@ class ApiProvider:
         # The target's come last: the transport lowers names, so they override.
         headers = {**self._api.headers, **(self._target.headers or {})}
         begun = self._services.environment.monotonic()
-        reply = await self._transport.post(self._api.path, headers=headers, body=body)
+        try:
+            reply = await self._transport.post(self._api.path, headers=headers, body=body)
+        except Refused as error:
+            self._take_usage(error, error.body)
+            raise
         took_s = self._services.environment.monotonic() - begun
         try:
             response = self._api.response(reply)
         except ProviderError as error:
-            error.model = text_at(reply, "model") or text_at(reply, "modelVersion")
-            error.usage = self._api.usage(reply)
+            self._take_usage(error, reply)
             raise
         self._services.warn_if_cut(
             response, self._target.name, case_id, setting="max_output_tokens"
@@ -142,6 +145,12 @@ class ApiProvider:
             duration_ms=round(took_s * 1000),
             request=asked,
         )
+
+    def _take_usage(self, error: ProviderError, reply: JsonValue) -> None:
+        """Add to the error of a reply what the reply says was used."""
+        if isinstance(reply, dict):
+            error.model = text_at(reply, "model") or text_at(reply, "modelVersion")
+            error.usage = self._api.usage(reply)
 
     async def close(self) -> None:
         """Close the connections."""
