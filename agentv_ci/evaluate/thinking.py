@@ -73,6 +73,7 @@ def _outside_objects(text: str, marks: list[re.Match[str]]) -> list[re.Match[str
         while end <= mark.start() and failed < MAX_FAILED:
             begins = _OBJECT.search(text, end, mark.start())
             if begins is None:
+                end = mark.start()
                 break
             try:
                 _, end = _DECODER.raw_decode(text, begins.start())

@@ -190,6 +190,15 @@ def test_mode_and_links_stay(project: Project) -> None:
     assert (project.text("real/a.yaml"), project.path("real/a.yaml").stat().st_mode & 0o777) == (TIDY, 0o640)
 
 
+def test_link_out_of_the_repository_is_not_followed_unless_it_is_named(project: Project) -> None:
+    project.write({"../elsewhere.yaml": MESSY, ".git/HEAD": ""})
+    project.path("a.yaml").symlink_to("../elsewhere.yaml")
+    assert project.run("fmt", ".").code in (0, 3)
+    assert project.text("../elsewhere.yaml") == MESSY
+    assert project.run("fmt", "a.yaml").code == 0
+    assert project.text("../elsewhere.yaml") == TIDY
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -100,8 +100,15 @@ TEMPLATES = {
     "many loops": "{% for a in x %}{% endfor %}" * 30_000 + "{{ x }}",
     "replaced": "{% if true %}{{ x" + " | replace('a', x)" * 40 + " }}{% endif %}{{ x }}",
 }
+LISTS = ", ".join(f"v{n}: [a, b, c, d, e, f, g, h, i, j]" for n in range(12))
+SETS = "  - vars: {x: [a, b, c, d, e, f, g, h, i, j]}\n"
 CONFIGS = {
     **{name: f"prompts: [{json.dumps(text)}]\n{PROMPTFOO}" for name, text in TEMPLATES.items()},
+    "combinations": f"prompts: [x]\nproviders: [echo]\ntests: [{{vars: {{{LISTS}}}}}]\n",
+    "combinations with defaults": f"prompts: [x]\nproviders: [echo]\ndefaultTest: {{vars: {{y: [{'a, ' * 5_000}]}}}}\n"
+    f"tests:\n{SETS * 1_000}",
+    "scenarios": f"prompts: [x]\nproviders: [echo]\nscenarios:\n- config:\n{SETS * 1_000}  tests:\n{SETS * 1_000}",
+    "tests in itself": "prompts: [x]\nproviders: [echo]\ntests: [file://tests.yaml]\n",
 }
 LINES = {
     "empty objects": repeated("{}\n"),
@@ -207,7 +214,7 @@ def test_import_does_not_search_beside_the_repository_or_through_links(repositor
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_import(name: str, repository: Path) -> None:
-    write(repository, {"x.yaml": CONFIGS[name]})
+    write(repository, {"x.yaml": CONFIGS[name], "tests.yaml": "- file://tests.yaml\n- file://tests.yaml\n"})
     cost(repository, "import", "x.yaml", "--from", "promptfoo", "--out", "out")
 
 

@@ -102,7 +102,8 @@ def job(request: pytest.FixtureRequest) -> Job:
         tally.add(each)
     links = Links.of_commit("https://github.com", "acme/demo", "abc")
     report, ran = of(RunReport, chance), tally.outcomes()
-    everything = [entry.model_copy(update={"id": "*", "suite": None, "target": None}) for entry in report.quarantine]
+    all_cases = {"id": "*", "suite": None, "target": None}
+    everything = tuple(entry.model_copy(update=all_cases) for entry in report.quarantine)
     outcomes = (*in_quarantine(ran[:2], everything), *ran[2:])
     view = RunView(report, outcomes, lambda: rows, links, of(Proof, chance))
     found, changes = of(DiagnosticsDocument, chance), of(PlanDiff, chance)

@@ -52,7 +52,10 @@ def format_paths(patterns: Sequence[str], *, cwd: Path) -> Iterator[FormattedFil
     Raises UsageError for a path that does not exist.
     """
     for file in discover(patterns, cwd):
-        source = load(file.path, find_root(file.path, cwd), named=file.named)
+        root = find_root(file.path, cwd)
+        if not file.named and not file.path.resolve().is_relative_to(root.resolve()):
+            continue  # a link out of the repository, which nobody named
+        source = load(file.path, root, named=file.named)
         errors = tuple(mistake for mistake in source.diagnostics if mistake.severity == "error")
         if errors:
             yield FormattedFile(file.path, source.text, source.text, errors)

@@ -106,7 +106,7 @@ def imported(wish: ImportWish, *, cwd: Path, environ: Mapping[str, str]) -> Writ
 
 
 def _refuse_existing(out: Path, names: Iterable[str]) -> None:
-    there = [name for name in names if (out / name).exists()]
+    there = [name for name in names if (out / name).exists() or (out / name).is_symlink()]
     if not there:
         return
     message = f"'{out / there[0]}' exists"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
+from math import prod
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +20,7 @@ from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH
 from agentv_ci.contracts.source import Mark, Source, normal
+from agentv_ci.errors import UsageError
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in
 from agentv_ci.other_tools.imports.promptfoo_templates import FileText, has_tags
@@ -27,6 +29,9 @@ from agentv_ci.other_tools.mappings import without
 NO_GENERATORS = (
     "a program makes these tests; write its rows to a file and read them with cases_from"
 )
+MOST_TESTS, MOST_ROWS = 20_000, 100_000
+"""Of a config, and rows of variables in all: a few lists of values have billions of combinations.
+"""
 SPECIAL = "__"
 """First characters of columns that are no variables."""
 PROGRAMS = (".py", ".js", ".ts", ".mjs", ".cjs")
@@ -100,6 +105,9 @@ class Tests:
     def __init__(self, draft: Draft, defaults: Place | None) -> None:
         """`defaults` is the place of `defaultTest`."""
         self._draft = draft
+        self._tests = self._rows = 0
+        self._open: set[Path] = set()
+        """Files that are being read."""
         self.defaults = Test(cast("Place", defaults), [{}], [])
         if defaults is not None:
             self.defaults = self._test(defaults, "defaultTest")
@@ -114,7 +122,7 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return [_over(self.defaults, test) for test in self._written(place)]
+        return [self._with_defaults(test) for test in self._written(place)]
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
         """Return the tests of scenarios: each for each of its configurations."""
@@ -125,8 +133,9 @@ class Tests:
             written = self._written(tests) if tests else [Test(scenario, [{}], [])]
             for config in items_of(configs):
                 own = self._test(config, "config")
-                merged = [_over(own, test, adds_asserts=True) for test in written]
-                found += [_over(self.defaults, test) for test in merged]
+                for test in written:
+                    self._require_few(own.rows, test.rows)
+                    found.append(self._with_defaults(_over(own, test, adds_asserts=True)))
             fields.ignore("description")
             fields.end()
         return found
@@ -144,7 +153,24 @@ class Tests:
 
     def of_defaults(self, place: Place) -> Test:
         """Return the test of a config that has none."""
-        return _over(self.defaults, Test(place, [{}], []))
+        return self._with_defaults(Test(place, [{}], []))
+
+    def _with_defaults(self, test: Test) -> Test:
+        """Return a test with what it lacks; raises UsageError if there are too many."""
+        self._tests += 1
+        if self._tests > MOST_TESTS:
+            raise UsageError(f"it has more than {MOST_TESTS:,} tests", hint="split it")
+        self._require_few(self.defaults.rows, [{}] if test.file is not None else test.rows)
+        return _over(self.defaults, test)
+
+    def _require_few(self, *columns: Sequence[object]) -> None:
+        """Raise UsageError if variables have too many combinations in all."""
+        self._rows += prod(map(len, columns))
+        if self._rows > MOST_ROWS:
+            raise UsageError(
+                f"its tests have more than {MOST_ROWS:,} rows of variables",
+                hint="write the rows to a file and read them with cases_from",
+            )
 
     def _written(self, place: Place | None) -> list[Test]:
         return list(chain.from_iterable(map(self._expanded, items_of(place))))
@@ -171,18 +197,26 @@ class Tests:
                 why = NO_GENERATORS
             self._draft.note("dropped", place, "tests", why)
         for file in files:
-            match file.suffix:
-                case ".csv":
-                    yield from self._table(place, file)
-                case ".jsonl":
-                    for number, line in enumerate((self._draft.reads.text(file) or "").split("\n")):
-                        if isinstance(data := json_or_none(line), dict):
-                            yield self._test(Place(at_line(file, number, data)), "tests")
-                case ".json" | ".yaml" | ".yml":
-                    if (source := self._draft.reads.document(file)) is not None:
-                        yield from self._written(Place(source))
-                case _:
-                    self._draft.note("dropped", place, "tests", NO_GENERATORS)
+            if file in self._open:
+                self._draft.note("dropped", place, "tests", "the file names itself")
+                continue
+            self._open.add(file)
+            yield from self._in_file(place, file)
+            self._open.remove(file)
+
+    def _in_file(self, place: Place, file: Path) -> Iterator[Test]:
+        match file.suffix:
+            case ".csv":
+                yield from self._table(place, file)
+            case ".jsonl":
+                for number, line in enumerate((self._draft.reads.text(file) or "").split("\n")):
+                    if isinstance(data := json_or_none(line), dict):
+                        yield self._test(Place(at_line(file, number, data)), "tests")
+            case ".json" | ".yaml" | ".yml":
+                if (source := self._draft.reads.document(file)) is not None:
+                    yield from self._written(Place(source))
+            case _:
+                self._draft.note("dropped", place, "tests", NO_GENERATORS)
 
     def _table(self, place: Place, file: Path) -> Iterator[Test]:
         csv.field_size_limit(ANY_LENGTH)
@@ -333,6 +367,7 @@ class Tests:
             self._values(place, name, value, test, expands=expands)
             for name, value in variables.items()
         ]
+        self._require_few(*columns)
         return [dict(zip(variables, row, strict=True)) for row in product(*columns)]
 
     def _values(

@@ -164,3 +164,10 @@ def test_graders_of_agentv_get_their_input(tmp_path: Path) -> None:
     write(tmp_path, {"g.py": f"import json, sys\ngiven = json.load(sys.stdin)\nprint(json.dumps({reply}))\n"})
     scored = _scored("agentv_grader.py", tmp_path, config={"command": [sys.executable, "g.py"]})
     assert scored == {"score": 0.5, "hits": ["a"], "misses": ["no"], "reasoning": ""}
+
+
+def test_file_is_not_written_through_a_link_that_leads_nowhere(project: Project) -> None:
+    project.path("evals").mkdir()
+    project.path("evals/targets.yaml").symlink_to("../../elsewhere.yaml")
+    project.refuses("import", "promptfooconfig.yaml", "--out", "evals", error="targets.yaml' exists")
+    assert not project.path("../elsewhere.yaml").exists()
