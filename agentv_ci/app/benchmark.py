@@ -38,7 +38,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import RunnerSpec
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.exchange import Environment, ProviderError, Request, Response, Warn
-from agentv_ci.contracts.plan import Plan, seed_of
+from agentv_ci.contracts.plan import Plan, seed_of, suites_by_path
 from agentv_ci.contracts.report import GateResult
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target, workspace_settings
@@ -213,7 +213,7 @@ def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
 
 
 def _trials(plan: Plan) -> list[Trial]:
-    suites = {suite.path: suite for suite in plan.suites}
+    suites = suites_by_path(plan)
     trials: list[Trial] = []
     for case in plan.cases:
         suite, target = suites[case.suite], plan.targets[case.target]

@@ -19,7 +19,7 @@ from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
 from agentv_ci.contracts.documents import DocumentContext
 from agentv_ci.contracts.experiment import ExperimentDocument
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite, named_targets
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanSuite, named_targets, suites_by_path
 from agentv_ci.contracts.plan_evaluators import PlanPairwiseJudgeEvaluator
 from agentv_ci.contracts.plan_parts import (
     FilePart,
@@ -134,7 +134,7 @@ def interleaved(
     targets = Targets()
     cases: list[PlanCase] = []
     for plan in plans:
-        suites = {suite.path: suite for suite in plan.suites} | suites
+        suites = suites_by_path(plan) | suites
         files = plan.files | files
         targets.compiled |= plan.targets
         cases += plan.cases

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agentv_ci.base.canonical import exact
 from agentv_ci.base.json_access import objects_at, value_at
 from agentv_ci.base.source_files import names_of
-from agentv_ci.compile.digest import CaseDigests, script_files
-from agentv_ci.compile.document import prices_by_suite
+from agentv_ci.compile.digest import CaseDigests, digests_of, script_files
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.command_output import ChangedCase, NamedCase, PlanDiff
@@ -51,8 +50,8 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     match = matching(old_keys, new_keys)
     before = {match(old.key_of(case)): case for case in old.cases}
     after = {match(new.key_of(case)): case for case in new.cases}
-    older = CaseDigests(old.targets, prices_by_suite(old))
-    newer = CaseDigests(new.targets, prices_by_suite(new))
+    older = digests_of(old)
+    newer = digests_of(new)
 
     changed: list[ChangedCase] = []
     for key, case in after.items():

@@ -20,7 +20,7 @@ from agentv_ci.base.canonical import canonical, canonical_json, digest_of, exact
 from agentv_ci.base.prices import names_of, price_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.config import Price
-from agentv_ci.contracts.plan import PlanCase
+from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_evaluators import (
     JUDGED,
     PlanCommandEvaluator,
@@ -116,6 +116,16 @@ class CaseDigests:
         if isinstance(responses, dict) and case_id in responses:
             own["response"] = responses[case_id]
         return own
+
+
+def digests_of(plan: Plan) -> CaseDigests:
+    """Return what computes the digests of the cases of a plan."""
+    return CaseDigests(plan.targets, prices_by_suite(plan))
+
+
+def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
+    """Return the prices set in each suite."""
+    return {suite.path: suite.prices for suite in plan.suites}
 
 
 class StreamedDigest:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, BinaryIO
 
 from msgspec import Struct
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from agentv_ci.compile.digest import CaseDigests, StreamedDigest
+from agentv_ci.compile.digest import StreamedDigest, digests_of
 from agentv_ci.contracts.base import JsonObject
-from agentv_ci.contracts.config import Price
 from agentv_ci.contracts.packed_cases import packed
 from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.jsonschema.schemas import schema_id
@@ -45,15 +44,10 @@ def sealed(cases: Iterable[PlanCase], rest: Callable[[], Plan]) -> Plan:
 
 def resealed(cases: Iterable[PlanCase], plan: Plan) -> Plan:
     """Return the plan with changed cases, and all digests."""
-    digests = CaseDigests(plan.targets, prices_by_suite(plan))
+    digests = digests_of(plan)
     return sealed(
         (case.model_copy(update={"digest": digests.of(case)}) for case in cases), lambda: plan
     )
-
-
-def prices_by_suite(plan: Plan) -> Mapping[str, Mapping[str, Price]]:
-    """Return the prices set in each suite."""
-    return {suite.path: suite.prices for suite in plan.suites}
 
 
 class PlanWriter:

@@ -9,7 +9,7 @@ from math import isfinite
 from msgspec import Struct
 
 from agentv_ci.base.prices import price_of, prices_as_of, rates_of
-from agentv_ci.compile.document import prices_by_suite
+from agentv_ci.compile.digest import prices_by_suite
 from agentv_ci.contracts.api_targets import HttpTarget
 from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.cli_target import CliTarget

@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from agentv_ci.base.text import counted, first_few
 from agentv_ci.compile.diff import reasons
-from agentv_ci.compile.digest import CaseDigests
-from agentv_ci.compile.document import prices_by_suite, resealed
+from agentv_ci.compile.digest import digests_of
+from agentv_ci.compile.document import resealed
 from agentv_ci.compile.held_evaluators import held_evaluators
 from agentv_ci.compile.held_gates import held_gate, shown
 from agentv_ci.compile.pairs import Pairs, pairs_of
 from agentv_ci.contracts.against_base import LoweringKind
 from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite
+from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, suites_by_path
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 
 REQUIRE = ("any", "majority", "all")
@@ -108,7 +108,7 @@ class _Suites:
     def __init__(
         self, old: Plan, new: Plan, pairs: Pairs, findings: _Findings, pinned: Collection[str]
     ) -> None:
-        self._known = {suite.path: suite for suite in old.suites}
+        self._known = suites_by_path(old)
         self._new = new
         self._findings = findings
         self._pinned = pinned
@@ -158,8 +158,8 @@ class _Cases:
         self._old, self._new = old, new
         self._findings = findings
         self._pinned = pinned
-        self._older = CaseDigests(old.targets, prices_by_suite(old))
-        self._newer = CaseDigests(new.targets, prices_by_suite(new))
+        self._older = digests_of(old)
+        self._newer = digests_of(new)
         self._reasons: dict[str, list[str]] = {}
         """What else has changed → the ids of the cases."""
 
@@ -266,7 +266,7 @@ def _new_cases(new: Plan, pairs: Pairs) -> Iterator[str]:
 
 def _suites_changed(old: Plan, new: Plan) -> Iterator[str]:
     """Yield which prices and settings of validators have changed."""
-    before = {suite.path: suite for suite in old.suites}
+    before = suites_by_path(old)
     for suite in new.suites:
         known = before.get(suite.path, suite)
         if known.prices != suite.prices:

@@ -201,6 +201,11 @@ class Plan(Compiled):
         return case.suite, case.id, case.arm or self.targets[case.target].name
 
 
+def suites_by_path(plan: Plan) -> dict[str, PlanSuite]:
+    """Return path → suite of a plan."""
+    return {suite.path: suite for suite in plan.suites}
+
+
 def seed_of(case: PlanCase, trial: int) -> int | None:
     """Return the seed of a trial; trials count from 1."""
     return case.seeds[trial - 1] if trial <= len(case.seeds) else None

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack
 from agentv_ci.contracts.cases import in_matrix
 from agentv_ci.contracts.exchange import about_case
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan
+from agentv_ci.contracts.plan import Plan, suites_by_path
 from agentv_ci.contracts.report import Ending
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
@@ -60,7 +60,7 @@ class Engine:
         self._limits = Limits(
             options.workers, targets, answering, services.environment, services.log
         )
-        suites = {suite.path: suite for suite in plan.suites}
+        suites = suites_by_path(plan)
         self._budget = Budget(options.max_cost_usd, suites, options.shards, services.warn)
         self._budget.add_earlier(finished)
         self._trials = TrialSchedule(plan, targets, options, finished, self._limits, self._budget)

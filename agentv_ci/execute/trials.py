@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.cases import CaseHead, CaseKey
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, targets_of
+from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, suites_by_path, targets_of
 from agentv_ci.contracts.report import Stop, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.contracts.targets import Target
@@ -98,7 +98,7 @@ class TrialSchedule:
         self._options = options
         self._limits = limits
         self._budget = budget
-        self._suites = {suite.path: suite for suite in plan.suites}
+        self._suites = suites_by_path(plan)
         self._heads = heads_of(plan)
         self._finished = finished.results
         self._earlier_expenses = finished.expenses

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentv_ci.compile.digest import CaseDigests
-from agentv_ci.compile.document import as_published, prices_by_suite
+from agentv_ci.compile.digest import digests_of
+from agentv_ci.compile.document import as_published
 from agentv_ci.compile.overrides import Overrides, override
 from agentv_ci.contracts.plan import Plan, PlanGate
 from tests.compile.builders import EVAL, Document, case, compile_here, document_digest, evals
@@ -81,6 +81,6 @@ def test_digests_match_the_overridden_plan(repository: Path, options: dict[str, 
     plan = planned(repository)
     changed = override(plan, Overrides(**options))
     assert changed.digest == document_digest(as_published(changed)) != plan.digest
-    digests = CaseDigests(changed.targets, prices_by_suite(changed))
+    digests = digests_of(changed)
     assert all(each.digest == digests.of(each) for each in changed.cases)
     assert [each.digest != old.digest for each, old in zip(changed.cases, plan.cases, strict=True)] == [changes] * 2

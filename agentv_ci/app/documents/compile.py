@@ -17,8 +17,8 @@ from agentv_ci.base.case_rows import ids_of_rows
 from agentv_ci.base.json_access import objects_at, text_at
 from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.compile.compilation import Compilation
-from agentv_ci.compile.digest import CaseDigests, StreamedDigest
-from agentv_ci.compile.document import PlanDocument, PlanWriter, prices_by_suite
+from agentv_ci.compile.digest import StreamedDigest, digests_of
+from agentv_ci.compile.document import PlanDocument, PlanWriter
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject
@@ -377,7 +377,7 @@ def read_plan(path: Path) -> Plan:
     """
     stored = load_plan(path)
     plan, digest, forged = stored.plan, StreamedDigest(stored.plan.schema_), list[str]()
-    digests = CaseDigests(plan.targets, prices_by_suite(plan))
+    digests = digests_of(plan)
 
     def checked() -> Iterator[PlanCase]:
         for case, data in stored.cases:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agentv_ci.contracts.exchange import Ask, JudgeQuestion, ProviderError, Response
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase
+from agentv_ci.contracts.plan import Plan, PlanCase, suites_by_path
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.limits import Limits
@@ -29,7 +29,7 @@ class ProofJudges:
         """`targets` are the plan's, resolved."""
         self._plan = plan
         self._options = options
-        self._suites = {suite.path: suite for suite in plan.suites}
+        self._suites = suites_by_path(plan)
         tried = (case for case in heads_of(plan) if case.skip is None)
         asked = sorted(set(chain.from_iterable(case.judges for case in tried)))
         self._asked = asked

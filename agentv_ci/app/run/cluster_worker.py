@@ -20,7 +20,7 @@ from agentv_ci.base.source_files import changed_files
 from agentv_ci.base.text import listed
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
-from agentv_ci.contracts.plan import Plan, PlanCase, seed_of
+from agentv_ci.contracts.plan import Plan, PlanCase, seed_of, suites_by_path
 from agentv_ci.contracts.plan_parts import PlanFile
 from agentv_ci.contracts.results import Expense, ResultRow
 from agentv_ci.contracts.targets import Target, at_most
@@ -122,7 +122,7 @@ class WorkerRun:
             warn=self._warn,
         ).without_secrets(Redactor(secrets_of(plan.targets, targets, variables)))
         self._monotonic = services.environment.monotonic
-        self._suites = {suite.path: suite for suite in plan.suites}
+        self._suites = suites_by_path(plan)
         self._progress = Progress(total=0)
         self._limits = Limits(
             None, with_workers(targets, place.threads), (), services.environment, services.log
