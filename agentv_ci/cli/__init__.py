@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "init": "Set up targets, an example, a workflow and editor settings.",
     "import": "Convert evaluations of other tools to eval files.",
     "validate": "Check documents and show the line of every mistake.",
+    "explain": "Say what a rule means, with examples.",
     "fmt": "Rewrite documents in one style.",
     "compile": "Compile eval files into one JSON plan.",
     "prove": "Show which wrong answers the cases would pass.",

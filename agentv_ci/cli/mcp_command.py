@@ -36,7 +36,8 @@ def command(run_budget: float | None) -> int:
         from agentv_ci.mcp_server.server import build_server
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"the server needs the package '{error.name}'", hint="pip install 'agentv-ci[mcp]'"
+            f"the server needs the package '{error.name}'",
+            hint="python -m pip install mcp",
         ) from error
     from agentv_ci.mcp_server.repository import Repository
 

@@ -274,7 +274,7 @@ def _certified() -> Security:
         return Security.temporary()
     except ImportError as error:
         message = "--local-cluster needs the package 'cryptography' for its certificates"
-        raise UsageError(message, hint="pip install 'agentv-ci[dask]'") from error
+        raise UsageError(message, hint="python -m pip install cryptography") from error
 
 
 def _hint(address: str | None) -> str | None:

@@ -486,7 +486,7 @@ async def test_cluster_of_this_machine_executes_nothing_for_others() -> None:
 def test_cluster_of_this_machine_needs_certificates(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     project.documents("a", targets=(GREETS, JUDGE), evaluators=[HELLO])
-    error = "--local-cluster needs the package 'cryptography' for its certificates pip install 'agentv-ci[dask]'"
+    error = "--local-cluster needs the package 'cryptography' for its certificates python -m pip install cryptography"
     project.refuses("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--local-cluster", "1", error=error)
 
 
@@ -495,5 +495,5 @@ def test_missing_extra(project: Project, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     project.documents("a", targets=(GREETS, JUDGE), evaluators=[HELLO])
-    error = "--engine dask needs the package 'distributed' pip install 'agentv-ci[dask]'"
+    error = "--engine dask needs the package 'distributed' python -m pip install distributed"
     project.refuses("eval", "evals", "--out", "r.jsonl", "--engine", "dask", "--local-cluster", "1", error=error)

@@ -114,7 +114,7 @@ TAGGED: Files = {
     ("given", "ids"),
     [
         ({"tags": ["smoke"]}, ["fast", "slow"]),
-        ({"tags": ["slow*", "none"]}, ["slow"]),
+        ({"tags": ["slow*", "slow-one"]}, ["slow"]),
         ({"tags": ["shop"], "not_tags": ["slow-one"]}, ["fast"]),
         ({"not_tags": ["shop"]}, ["plain"]),
         ({"eval_ids": ["*a*"], "tags": ["smoke"]}, ["fast"]),
@@ -273,3 +273,15 @@ def test_option_replaces_the_targets_of_every_case(
     listed = targets(MOCK, *({**MOCK, "name": name} for name in ("own", "other")))
     files = {EVAL: evals(case(execution=own), execution=own), "targets.yaml": listed}
     assert [each.target for each in compile_here(repository, files, target_names=option).cases] == expected
+
+
+def test_a_tag_that_no_case_has_is_no_condition_beside_others(repository: Path) -> None:
+    only = CaseFilter(tags=["smoke", "smokee", "sm*k"])
+    error = "no case has the tag 'smokee' (did you mean 'smoke'?)"
+    with pytest.raises(NothingToRun) as refused:
+        compile_here(repository, TAGGED, only=only)
+    assert refused.value.message.startswith(error)
+    write_repository(repository, {"plan.json": text_of(compile_here(repository, TAGGED))})
+    with pytest.raises(NothingToRun) as refused:
+        compile_here(repository, TAGGED, patterns=["plan.json"], only=only)
+    assert refused.value.message.startswith(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import count, filterfalse
+from itertools import chain, count, filterfalse
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +22,7 @@ from agentv_ci.compile.document import PlanDocument, PlanWriter
 from agentv_ci.compile.overrides import narrowed
 from agentv_ci.compile.selection import EVERY_CASE, CaseFilter, facts_of, matches_id
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.cases import matches
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import CaseFacts, CheckedDocument, DocumentContext
 from agentv_ci.contracts.evals import EvalDocument
@@ -218,28 +219,21 @@ class _Reading:
 
     def origin(self, *, cases: int) -> Origin:
         """Return the origin of the plan, after its last case; raises NothingToRun or UsageError."""
-        _require_matches(self._selection.only, self._ids, self._templates)
+        only = self._selection.only
+        _require_matches(only, self._ids, self._templates)
         left_out = self.compilation.left_out
         if not cases:
-            hint = self._tags_meant()
+            hint = _tags_meant(only, self._tags)
             if left_out:
                 hint = "'only' on another case of the file leaves it out"
-            raise NothingToRun(f"no case matches {self._selection.only}", hint)
+            raise NothingToRun(f"no case matches {only}", hint)
+        _require_tags(only, self._tags)
         if len(self._roots) > 1:
             raise UsageError(f"eval files must be in one repository, not in {listed(self._roots)}")
         (root,) = self._roots
         read = (*self._read, *self.compilation.sources)
         unused = tuple(path for path in self._selection.patterns if path not in self._used)
         return Origin(root, self._diagnostics(), read, tuple(self._dotenv), left_out, unused)
-
-    def _tags_meant(self) -> str | None:
-        """Return which tags those that no case has may mean."""
-        meant: list[str] = []
-        for tag in self._selection.only.tags:
-            close = did_you_mean(tag, sorted(self._tags))
-            if close and tag not in self._tags:
-                meant.append(f"'{tag}'{close}")
-        return f"no case has the tag {listed(meant)}" if meant else None
 
     def _valid(self) -> Iterator[tuple[CheckedDocument, DocumentContext]]:
         """Yield eval documents up to the first invalid one.
@@ -299,6 +293,24 @@ class _Reading:
         return tuple(self._beside | self._own)
 
 
+def _tags_meant(only: CaseFilter, known: Collection[str]) -> str | None:
+    """Return which tags those that no case has may mean."""
+    meant: list[str] = []
+    for tag in only.tags:
+        close = did_you_mean(tag, sorted(known))
+        if close and tag not in known:
+            meant.append(f"'{tag}'{close}")
+    return f"no case has the tag {listed(meant)}" if meant else None
+
+
+def _require_tags(only: CaseFilter, known: Collection[str]) -> None:
+    """Raise NothingToRun with the options `--tag` that select no case."""
+    unmatched = [tag for tag in only.tags if not any(matches(name, tag) for name in known)]
+    if unmatched:
+        named = listed(f"'{tag}'{did_you_mean(tag, sorted(known))}" for tag in unmatched)
+        raise NothingToRun(f"no case has the tag {named}")
+
+
 def _require_matches(
     only: CaseFilter, known: Collection[str], templates: Collection[str] = ()
 ) -> None:
@@ -350,7 +362,10 @@ def _read_plan(path: Path, selection: Selection, cwd: Path) -> CompiledPlan:
     plan = read_plan(path)
     if selection.only:
         _require_matches(selection.only, {case.id for case in plan.cases})
+        tags = set(chain.from_iterable(case.tags or () for case in heads_of(plan)))
         plan = narrowed(plan, lambda case: selection.only.selects(facts_of(case)))
+        if plan.cases:
+            _require_tags(selection.only, tags)
         plan = _preferring_ids(plan, selection.only)
     if not plan.cases:
         raise NothingToRun(f"no case of the plan is selected: {selection.only}")

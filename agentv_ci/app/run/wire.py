@@ -79,7 +79,8 @@ async def _on_cluster(run: Prepared, where: ClusterOptions) -> AsyncIterator[Wir
         )  # needs `distributed`
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"--engine dask needs the package '{error.name}'", hint="pip install 'agentv-ci[dask]'"
+            f"--engine dask needs the package '{error.name}'",
+            hint="python -m pip install distributed",
         ) from error
     services = run.services
     async with open_cluster(where, services.environment.variables, run.options.workers) as cluster:
