@@ -182,8 +182,7 @@ def _target(runner: BoundRunner, known: Sequence[Target]) -> Target:
     """Return the target that represents a runner in the plan."""
     names = [target.name for target in known]
     if runner.function is not None:
-        # A placeholder that is never run: commands do not judge their own answers, and neither do
-        # functions.
+        # It never runs. It is a command because, like a function, a command cannot judge answers.
         return CliTarget(
             name=_free(runner.spec.key, names),
             provider="cli",

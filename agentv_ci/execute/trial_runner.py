@@ -35,7 +35,7 @@ from agentv_ci.execute.run_services import GradeAnswer, Progress, RunOptions, Ru
 from agentv_ci.execute.targets import OpenTargets
 from agentv_ci.execute.workspace_records import record_of, unopened_record
 from agentv_ci.results.caps import Used, reached
-from agentv_ci.results.expenses import in_all, of_attempt, paid
+from agentv_ci.results.expenses import of_attempt, paid_expenses, with_failures
 from agentv_ci.results.resume import unpriced_answer
 from agentv_ci.results.rows import (
     Effort,
@@ -267,8 +267,10 @@ class LocalTrials:
         except ProviderError as error:
             return error, Effort(len(failures), _requests(failures), took_ms, tuple(expenses))
         attempts, requests = len(failures) + 1, _requests(failures) + response.requests
-        response = in_all(response, tuple(expenses), attempts)
-        return response, Effort(attempts, requests, response.duration_ms or 0, paid(response))
+        response = with_failures(response, tuple(expenses), attempts)
+        return response, Effort(
+            attempts, requests, response.duration_ms or 0, paid_expenses(response)
+        )
 
     def _is_unaffordable(self, trial: Trial, error: ProviderError, used: Used) -> bool:
         """Whether the budget or a cap of the case forbids another attempt.

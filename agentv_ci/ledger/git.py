@@ -45,7 +45,7 @@ class Git(Struct, frozen=True):
         Raises LedgerUnavailable if it cannot start or takes too long.
         """
         command = git_command("-C", str(self.folder), *words, settings=SETTINGS)
-        # Output is kept in memory up to a limit.
+        # Captured output is cut at a limit, so that long output goes to a file.
         redirected = ("/bin/sh", "-c", f"exec {shlex.join(command)} > {shlex.quote(str(out))}")
         # Credential helpers may need the tokens, which agents do not get.
         env = with_credentials(self.variables)

@@ -16,7 +16,7 @@ def of_attempt(failed: ProviderError | Response, attempt: int) -> tuple[Expense,
     return tuple(expense.model_copy(update={"attempt": attempt}) for expense in failed.expenses)
 
 
-def in_all(response: Response, earlier: Sequence[Expense], attempt: int) -> Response:
+def with_failures(response: Response, earlier: Sequence[Expense], attempt: int) -> Response:
     """Return an answer with the expenses of what failed before it.
 
     These are earlier attempts, and failed requests of its own attempt, number `attempt`.
@@ -24,7 +24,7 @@ def in_all(response: Response, earlier: Sequence[Expense], attempt: int) -> Resp
     failed = (*earlier, *of_attempt(response, attempt))
     if not failed:
         return response
-    # For evaluators a stored answer keeps its price; `paid` leaves it out of the bill.
+    # For evaluators a stored answer keeps its price; `paid_expenses` leaves it out of the bill.
     own = Expense(
         attempt=attempt,
         model=response.model,
@@ -34,7 +34,7 @@ def in_all(response: Response, earlier: Sequence[Expense], attempt: int) -> Resp
     return with_totals(response, (*failed, own))
 
 
-def paid(response: Response) -> tuple[Expense, ...]:
+def paid_expenses(response: Response) -> tuple[Expense, ...]:
     """Return the expenses of an answer, without the price of one that is stored."""
     if not response.cached or not response.expenses:
         return response.expenses

@@ -17,7 +17,7 @@ from agentv_ci.app.documents.evaluator_lines import EvaluatorLines
 from agentv_ci.app.prove.case_grading import CaseGrading, no_judge
 from agentv_ci.app.prove.proof_judges import ProofJudges
 from agentv_ci.app.run.grading import scoring_services
-from agentv_ci.app.run.prepare import needs_of, require_folders, require_recordings
+from agentv_ci.app.run.prepare import load_needs, require_folders, require_recordings
 from agentv_ci.base.checkout import credentials
 from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -83,7 +83,7 @@ async def prove(
     plan, root = compiled.plan, compiled.origin.root
     cases = [*_once(plan.cases)]
     tried = [case for case in cases if case.skip is None]
-    needs = needs_of(plan, answering=False)
+    needs = load_needs(plan, answering=False)
     require_folders(needs.suites, root)
     others = _references(neighbours)
     accepted: dict[str, dict[WrongAnswer, str]] = {}

@@ -58,7 +58,7 @@ class Needs(Struct, frozen=True):
     """The base's case, where evaluators compare the answers of arms."""
 
 
-def needs_of(plan: Plan, *, answering: bool) -> Needs:
+def load_needs(plan: Plan, *, answering: bool) -> Needs:
     """Load what the evaluators of a plan need, and return what else it needs.
 
     Raises UsageError for a package or plugin that cannot be used.
@@ -93,7 +93,7 @@ async def prepare(
     Raises UsageError for what is missing: packages, folders, plugins, environment variables.
     """
     answering = stored is None and not options.dry_run and options.replay is None
-    needs = needs_of(plan, answering=answering)
+    needs = load_needs(plan, answering=answering)
     if options.cluster is not None and needs.bases:
         raise UsageError(
             "--engine dask does not support 'pairwise_judge': "
