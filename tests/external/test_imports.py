@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
+from collections.abc import Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -106,8 +109,81 @@ def _sorted(verdicts: Verdicts, config: dict[str, Any]) -> Verdicts:
     return sorted(("", passed) if hidden else (text.strip(), passed) for text, passed in verdicts)
 
 
+ANSWERS = ("Hello Ada", "hello ada", "Ada says Hello", '{"a": 1}', "[1, 2]", "17", "Hello Ada\nand Bob")
+CHECKS: tuple[dict[str, Any], ...] = (
+    {"type": "contains", "value": "Hello"},
+    {"type": "icontains", "value": "HELLO"},
+    {"type": "contains-any", "value": ["Bob", "ada"]},
+    {"type": "contains-all", "value": ["Hello", "Ada"]},
+    {"type": "icontains-any", "value": ["BOB", "x"]},
+    {"type": "icontains-all", "value": ["ada", "HELLO"]},
+    {"type": "equals", "value": " Hello Ada "},
+    {"type": "starts-with", "value": "Hello"},
+    {"type": "ends-with", "value": "Ada"},
+    {"type": "regex", "value": r"^h\w+ a", "flags": "i"},
+    {"type": "regex", "value": r"^\d+$"},
+    {"type": "regex", "value": "^and", "flags": "m"},
+    {"type": "is-json"},
+)
+CALLS: tuple[list[dict[str, Any]], ...] = (
+    [],
+    [{"tool": "search", "input": {"q": "a", "n": 1}}],
+    [{"tool": "search", "input": {"q": "a"}}, {"tool": "open", "input": {"id": 2}}],
+    [{"tool": "open", "input": {"id": 2}}, {"tool": "search", "input": {"q": "b"}}, {"tool": "search", "input": {}}],
+)
+TRAJECTORIES: tuple[dict[str, Any], ...] = (
+    {"mode": "any_order", "minimums": {"search": 1}},
+    {"mode": "any_order", "minimums": {"search": 2, "open": 1}},
+    {"mode": "in_order", "expected": [{"tool": "search"}, {"tool": "open"}]},
+    {"mode": "exact", "expected": [{"tool": "search"}, {"tool": "open"}]},
+    {"mode": "superset", "expected": [{"tool": "search", "args": {"q": "a"}}], "args_match": "superset"},
+    {"mode": "subset", "expected": [{"tool": "search"}, {"tool": "search"}, {"tool": "open"}]},
+)
+
+
+def numbered(tests: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return a suite of tests."""
+    listed = [{"id": f"t{number}", "criteria": "c", **test} for number, test in enumerate(tests)]
+    return {"execution": {"target": "echo"}, "tests": listed}
+
+
+def every_check() -> Iterator[dict[str, Any]]:
+    """Yield a test for each check of each answer, and for its negation."""
+    for check, answer, negate in product(CHECKS, ANSWERS, (False, True)):
+        yield {"input": answer, "assertions": [{**check, "negate": negate}]}
+
+
+def mixed_checks() -> Iterator[dict[str, Any]]:
+    """Yield tests whose verdicts are of weights, requirements and thresholds."""
+    drawn = random.Random(46)
+    for _ in range(60):
+        checks = [
+            {
+                **check,
+                "name": f"c{place}",
+                "weight": drawn.choice((0.2, 1, 3)),
+                "required": drawn.choice((True, False, False)),
+            }
+            for place, check in enumerate(drawn.sample(CHECKS, drawn.randint(2, 4)))
+        ]
+        threshold = drawn.choice((0.3, 0.5, 0.8, 1))
+        yield {"input": drawn.choice(ANSWERS), "assertions": checks, "execution": {"threshold": threshold}}
+
+
+def every_trajectory() -> Iterator[dict[str, Any]]:
+    for check, calls in product(TRAJECTORIES, CALLS):
+        message = {"role": "assistant", "content": "done", "tool_calls": calls}
+        answer = json.dumps({"text": "done", "output_messages": [message]})
+        yield {"input": answer, "assertions": [{"type": "tool-trajectory", **check}]}
+
+
+GENERATED = [
+    pytest.param(numbered(make()), {}, id=make.__name__) for make in (every_check, mixed_checks, every_trajectory)
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("suite", "files"), suites("agentv_suites.yaml"))
+@pytest.mark.parametrize(("suite", "files"), [*suites("agentv_suites.yaml"), *GENERATED])
 def test_agentv_gives_the_same_verdicts(suite: dict[str, Any], files: dict[str, str], repository: Path) -> None:
     modules = node_modules(AGENTV)
     project = Project(repository, env={"PATH": os.environ["PATH"]})
@@ -119,10 +195,10 @@ def test_agentv_gives_the_same_verdicts(suite: dict[str, Any], files: dict[str, 
         env={**QUIET, "HOME": str(repository / "home")},
     )
     lines = [json.loads(line) for line in project.text("theirs/index.jsonl").splitlines()]
-    theirs = sorted((each["test_id"], passes(each)) for each in lines)
+    theirs = {each["test_id"]: passes(each) for each in lines}
     rows = ours(project, "suite.eval.yaml")
-    assert {passed for _, passed in theirs} == {True, False}
-    assert sorted((re.sub("-[0-9a-f]{12}$", "", row["eval_id"]), row["verdict"] == "pass") for row in rows) == theirs
+    assert {*theirs.values()} == {True, False}
+    assert {re.sub("-[0-9a-f]{12}$", "", row["eval_id"]): row["verdict"] == "pass" for row in rows} == theirs
 
 
 def passes(result: dict[str, Any]) -> bool:

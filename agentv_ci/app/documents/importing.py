@@ -68,6 +68,11 @@ def imported(wish: ImportWish, *, cwd: Path, environ: Mapping[str, str]) -> Writ
     unknown: list[str] = []
     for file in discover(wish.paths, cwd):
         kind, source = _source(file.path, wish.kind, cwd)
+        if kind is None and isinstance(source.data, dict) and "skill_name" in source.data:
+            raise UsageError(
+                f"{source.path.name} has evaluations of an agent skill, which import does not read",
+                hint="write each of them as a case of an eval file",
+            )
         if kind is None:
             unknown.append(source.path.name)
         else:

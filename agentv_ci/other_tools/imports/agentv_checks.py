@@ -56,6 +56,9 @@ def trajectory(draft: Draft, fields: Fields, context: CaseContext) -> Evaluator 
             "superset: the calls in any order",
         )
         made["mode"] = "superset"
+    elif mode == "subset":
+        how = "each expected call may be made once"
+        draft.note("approximated", fields.place, "tool-trajectory.subset", how)
     if isinstance(match, list):
         match = "subset"
     made["expected"] = calls

@@ -21,7 +21,7 @@ OF_AGENTV_TEST = frozenset({"id", "input", "criteria", "turns", "execution", "en
 _NO_SENTENCE = re.compile(r"(not-)?[a-z]+(-[a-z]+)*(\([\d.]+\))?:.*", re.DOTALL)
 """A text that names the type of an assertion, as in a table of promptfoo."""
 _LABEL = re.compile(r"(?!(?:echo|https?|sequence|browser)$)[A-Za-z][\w-]*|agentv:.*")
-"""A provider that stands in a file of AgentV: promptfoo has colons in most of its names."""
+"""A provider of a file of AgentV: promptfoo has colons in most of its names."""
 
 
 def kind_of(path: Path, data: JsonValue, text: str) -> ImportKind | None:

@@ -41,6 +41,7 @@ def test_nothing_is_overwritten_unless_it_is_said(project: Project) -> None:
     ("arguments", "error"),
     [
         (["services.yaml", "--out", "x"], "cannot tell which tool services.yaml is from"),
+        (["evals.json", "--out", "x"], "evals.json has evaluations of an agent skill"),
         (["broken.yaml", "--out", "x"], "broken.yaml:2"),
         (["missing.yaml", "--out", "x"], "does not exist"),
         (["promptfooconfig.yaml", "--out", "x", "--map", "answer=b"], "expected FIELD=COLUMN"),
@@ -49,6 +50,7 @@ def test_nothing_is_overwritten_unless_it_is_said(project: Project) -> None:
 )
 def test_what_cannot_be_imported_is_refused(arguments: list[str], error: str, project: Project) -> None:
     project.write({"services.yaml": "services: {}\n", "broken.yaml": "a: [\n"})
+    project.write({"evals.json": '{"skill_name": "tidy", "evals": [{"id": 0, "prompt": "a"}]}'})
     project.refuses("import", *arguments, error=error)
 
 
