@@ -86,6 +86,8 @@ def _side(base: BaseResults, folder: Path) -> Side:
 def _content(packed: zipfile.ZipFile, name: str) -> bytes:
     """Return a file at the top of the archive; raises ValueError if it is missing or too large."""
     try:
+        if packed.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name} is compressed in a way that GitHub does not use")
         with packed.open(name) as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except KeyError as error:

@@ -155,10 +155,10 @@ PUBLISHED = {
 } | {f"results: {name}": ("results.jsonl", text) for name, text in LINES.items()}
 
 
-def archive(size: int, parts: int = 1) -> bytes:
+def archive(size: int, parts: int = 1, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return an archive whose samples are much larger than it is."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(packed, "w", compression) as file:
         file.writestr("header.json", "{}")
         for part in range(parts):
             file.writestr(f"samples/{part}.json", " " * (size // parts))
@@ -234,6 +234,15 @@ def test_adopt_xml(name: str, repository: Path) -> None:
 @pytest.mark.parametrize("parts", [1, 1_000])
 def test_adopt_an_archive(parts: int, repository: Path) -> None:
     (repository / "x.eval").write_bytes(archive(600 * 1024 * 1024, parts))
+    cost(repository, "adopt", "x.eval", "--from", "inspect")
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_adopt_an_archive_that_denies_its_size(compression: int, repository: Path) -> None:
+    content = archive(600 * 1024 * 1024, compression=compression)
+    claimed = content.replace((600 * 1024 * 1024).to_bytes(4, "little"), (5).to_bytes(4, "little"))
+    assert claimed != content
+    (repository / "x.eval").write_bytes(claimed)
     cost(repository, "adopt", "x.eval", "--from", "inspect")
 
 

@@ -34,6 +34,8 @@ MOST_UNPACKED = 50
 """Bytes of a log for each byte of its archive."""
 LEAST_UNPACKED = 10 * 1024 * 1024
 """Bytes from which on that counts."""
+WRITTEN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93)
+"""Compressions of Inspect; 93 is Zstandard."""
 MOST_OF_NAMES = 32 * 1024 * 1024
 """Bytes of the directory of an archive, which is read as a whole."""
 START = "_journal/start.json"
@@ -87,8 +89,13 @@ def _log_of(archive: zipfile.ZipFile, size: int) -> JsonObject:
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> JsonValue:
+    member = archive.getinfo(name)
+    if member.compress_type not in WRITTEN:
+        raise ValueError(f"{name} is compressed in a way that Inspect does not write")
     try:
-        content = archive.read(name)
+        # Not read(): that unpacks everything, however small a member says it is.
+        with archive.open(member) as file:
+            content = file.read(member.file_size + 1)
     except (NotImplementedError, zipfile.BadZipFile):
         raise
     except Exception as error:  # each compression has errors of its own
