@@ -18,6 +18,12 @@ _STEP = re.compile(r"[^.\[\]]+")
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
+OF_CALLS = frozenset({"trajectory:tool-used", "trajectory:tool-args-match"}) | {
+    *("trajectory:tool-sequence", "trajectory:step-count", "skill-used"),
+}
+"""Checks of tool calls that AgentV 5 has of promptfoo."""
+
+
 @dataclass(slots=True)
 class CaseContext:
     """What the evaluators of a case depend on."""
@@ -115,6 +121,35 @@ def _call(draft: Draft, place: Place, match: str | list[str] | None) -> Node:
     fields.drop({"max_duration_ms", "maxDurationMs"}, "the time of single calls is not measured")
     fields.end()
     return made
+
+
+def tool_calls(draft: Draft, kind: str, value: JsonValue, *, negated: bool) -> Evaluator | None:
+    """Return the evaluator of one of `OF_CALLS`, which scores 0 or 1, and already is negated.
+
+    None for one of other steps than calls of tools.
+    """
+    parts = value if isinstance(value, dict) else {"name": value}
+    if kind == "trajectory:step-count" and parts.get("type") != "tool":
+        return None
+    tool, arguments = parts.get("name"), parts.get("args")
+    made: Evaluator = {"type": "tool_trajectory", "mode": "superset"}
+    keys = parts.keys() if isinstance(tool, str) and not set("*?") & set(tool) else set[str]()
+    if keys == {"name"} and kind == "trajectory:tool-used":
+        made["expected"] = [{"tool": tool}]
+    elif (
+        {"args"} <= keys <= {"name", "args", "mode"}
+        and kind == "trajectory:tool-args-match"
+        and "[" not in str(arguments)
+    ):
+        made["expected"] = [{"tool": tool, "input": arguments}]
+        if parts.get("mode") != "exact":
+            made["args_match"] = "subset"
+    else:
+        settings: Evaluator = {"check": {"type": kind, "value": value}}
+        if negated:
+            settings["negated"] = True
+        return {"code": draft.script("promptfoo_check.mjs"), "config": settings}
+    return {**made, "negate": True} if negated else made
 
 
 def skill(draft: Draft, fields: Fields) -> Evaluator | None:

@@ -10,11 +10,12 @@ from typing import cast
 
 from agentv_ci.base.patterns import InvalidPattern, compiled
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.other_tools.imports import trajectories
 from agentv_ci.other_tools.imports.agentv_checks import (
+    OF_CALLS,
     CaseContext,
     field_accuracy,
     skill,
+    tool_calls,
     trajectory,
 )
 from agentv_ci.other_tools.imports.agentv_judges import judge_prompt, llm, rubric
@@ -72,8 +73,10 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
         return _included(draft, place, included, context)
     common = _common(fields)
     kind = kind.replace("_", "-")
-    if kind.removeprefix("not-") in trajectories.KINDS:
-        made = _trajectory(draft, fields, kind, negated=common.pop("negate", False) is True)
+    if (plain := kind.removeprefix("not-")) in OF_CALLS:
+        negated = common.pop("negate", False) is True or plain != kind
+        found = tool_calls(draft, plain, fields.take("value"), negated=negated)
+        made = None if found is None else [found]
     elif fields.take("transform") is None:
         made = _of_kind(draft, fields, kind, context)
     else:
@@ -85,16 +88,6 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
     draft.note("kept", place, kind)
     fields.end()
     return [{**evaluator, **common} for evaluator in made]
-
-
-def _trajectory(
-    draft: Draft, fields: Fields, kind: str, *, negated: bool
-) -> list[Evaluator] | None:
-    negated |= kind.startswith("not-")
-    found = trajectories.trajectory(
-        draft, kind.removeprefix("not-"), fields.take("value"), negated=negated
-    )
-    return None if found is None else [found]
 
 
 def _common(fields: Fields) -> Evaluator:
