@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypedDict, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 from typing_extensions import Unpack
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
@@ -30,6 +31,7 @@ from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.report import GateVerdict, RunReport
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import Interrupted, UsageError
+from agentv_ci.execute.functions import AnswerFunction, function_target
 from agentv_ci.execute.run_services import RunOptions, RunServices
 from agentv_ci.load.files import with_dotenv
 from agentv_ci.results.files import form_named, read_rows
@@ -87,7 +89,8 @@ class RunKeywords(TypedDict, total=False):
     """
 
     targets: str | Path
-    target: str | Sequence[str]
+    target: str | Sequence[str] | AnswerFunction
+    """The name of a target or several, or a function that answers questions."""
     eval_ids: Sequence[str]
     tags: Sequence[str]
     not_tags: Sequence[str]
@@ -127,10 +130,18 @@ async def run_async(*evals: Evals, **options: Unpack[RunKeywords]) -> Results:
     if not evals:
         raise UsageError("no evals are given")
     options = _checked(options)
+    target = options.get("target")
+    if not callable(target):
+        return await _run(_selection(evals, options), options)
+    with function_target(target) as asked:
+        named: RunKeywords = {**options, "target": asked.name}
+        selection = replace(_selection(evals, named), more_targets=(asked,))
+        return await _run(selection, named)
+
+
+async def _run(selection: Selection, options: RunKeywords) -> Results:
     folder = _folder(options)
-    return await run_compiled(
-        compile_paths(_selection(evals, options), cwd=folder), options, folder
-    )
+    return await run_compiled(compile_paths(selection, cwd=folder), options, folder)
 
 
 async def run_compiled(compiled: CompiledPlan, options: RunKeywords, folder: Path) -> Results:
@@ -191,13 +202,13 @@ def _is_number(value: object, most: float) -> bool:
 
 
 def _are_names(value: object) -> bool:
-    if isinstance(value, str):
+    if isinstance(value, str) or callable(value):
         return True
     return isinstance(value, Sequence) and all(isinstance(name, str) for name in value)
 
 
 LIMITS: Sequence[tuple[str, Callable[[object], bool], str]] = (
-    ("target", _are_names, "a name or a list of names"),
+    ("target", _are_names, "a name, a list of names or a function"),
     ("workers", _is_count, "a whole number of at least 1"),
     ("repeat", _is_count, "a whole number of at least 1"),
     ("threshold", partial(_is_number, most=1.0), "a number from 0 to 1"),
@@ -229,7 +240,7 @@ def _selection(evals: Sequence[Evals], options: RunKeywords) -> Selection:
     return Selection(
         paths,
         targets=str(options["targets"]) if "targets" in options else None,
-        target_names=tuple(_items(options.get("target", ()))),
+        target_names=tuple(_items(cast("Sequence[str]", options.get("target", ())))),
         only=_only(options),
         documents=tuple(documents),
     )

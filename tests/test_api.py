@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import agentv_ci
+from agentv_ci import plugins
 from agentv_ci.api import Results, RunKeywords
 from agentv_ci.errors import InvalidInput, MissingVariables, NothingToRun, TargetUnavailable, UsageError
 from tests.support.projects import GREETS, HELLO, Project
@@ -185,7 +186,7 @@ def test_unknown_name_is_refused() -> None:
         ({"dryrun": True}, TypeError, "unexpected option 'dryrun' (did you mean 'dry_run'?)"),
         ({"max_cost": 1}, TypeError, "unexpected option 'max_cost' (did you mean 'max_cost_usd'?)"),
         ({"baseline": "x"}, TypeError, "unexpected option 'baseline'"),
-        ({"target": ["a", 1]}, UsageError, "target: ['a', 1] is not a name or a list of names"),
+        ({"target": ["a", 1]}, UsageError, "target: ['a', 1] is not a name, a list of names or a function"),
         ({"threshold": 80}, UsageError, "threshold: 80 is not a number from 0 to 1"),
         ({"repeat": 0}, UsageError, "repeat: 0 is not a whole number of at least 1"),
         ({"workers": "2"}, UsageError, "workers: '2' is not a whole number of at least 1"),
@@ -204,3 +205,48 @@ def test_diagnostics_are_in_tracebacks(project: Project) -> None:
     with pytest.raises(InvalidInput) as error:
         ran(project, {"evalcases": [{**CASE, "inptu": "x"}]})
     assert str(error.value).endswith("document-1.yaml:1:1: unknown field 'inptu' (did you mean 'input'?)")
+
+
+def shout(question: str) -> str:
+    return f"{question.upper()}!"
+
+
+async def greeter(question: str) -> plugins.Answer:
+    call = {"role": "assistant", "content": "Hello", "tool_calls": [{"tool": "greet"}]}
+    return plugins.Answer(text="Hello", messages=[plugins.OutputMessage.model_validate(call)], model="m")
+
+
+class Bot:
+    def __call__(self, question: str) -> str:
+        raise ValueError(f"no key for {question}")
+
+
+@pytest.mark.parametrize(
+    ("function", "target", "verdict", "reasons"),
+    [
+        (shout, "shout", "pass", ()),
+        (lambda question: asyncio.sleep(0, f"{question}: HI!"), "lambda", "pass", ()),
+        (greeter, "greeter", "fail", ("says: does not contain 'HI!'",)),
+        (Bot(), "bot", "error", ("process: the function raised ValueError: no key for Hi",)),
+        (lambda _: 5, "lambda", "error", ("malformed: the function returned int, not a text or an Answer",)),
+    ],
+    ids=["plain", "awaitable", "answer", "raises", "no answer"],
+)
+def test_function_answers(tmp_path: Path, function: Any, target: str, verdict: str, reasons: tuple[str, ...]) -> None:
+    says = {"name": "says", "type": "contains", "value": "HI!"}
+    evals = {"$schema": "agentv-eval-v2", "evalcases": [{**CASE, "evaluators": [says]}]}
+    (found,) = agentv_ci.run(evals, target=function, cwd=tmp_path, repeat=2).cases
+    assert (found.target, found.verdict, found.reasons, len(found.rows)) == (target, verdict, reasons, 2)
+    if target == "greeter":
+        assert (found.rows[0].model, found.rows[0].trace_summary is not None) == ("m", True)
+
+
+def test_function_may_answer_two_runs_at_once(tmp_path: Path) -> None:
+    evals = {"$schema": "agentv-eval-v2", "evalcases": [{**CASE, "input": "Hello", "evaluators": [HELLO]}]}
+
+    async def both() -> list[Results]:
+        runs = (agentv_ci.run_async(evals, target=str, cwd=tmp_path) for _ in range(2))
+        return await asyncio.gather(*runs)
+
+    names = {results.cases[0].target for results in asyncio.run(both())}
+    assert names == {"str", "str-2"}

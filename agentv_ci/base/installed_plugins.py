@@ -6,6 +6,7 @@ Nothing is searched before a document or an option names one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -65,6 +66,27 @@ class UnusablePlugin(Struct, frozen=True):
     hint: str | None = None
 
 
+_OFFERED: dict[tuple[PluginKind, str], Plugin] = {}
+"""Plugins of this program, for as long as it offers them."""
+
+
+@contextmanager
+def offered(plugin: Plugin) -> Iterator[None]:
+    """Offer a plugin that no package provides, under a name that is not offered yet."""
+    key = plugin.kind, plugin.name
+    assert key not in _OFFERED, "it would replace another one"
+    _OFFERED[key] = plugin
+    try:
+        yield
+    finally:
+        del _OFFERED[key]
+
+
+def is_offered(kind: PluginKind, name: str) -> bool:
+    """Whether this program offers a plugin of this name now."""
+    return (kind, name) in _OFFERED
+
+
 def plugin_names(kind: PluginKind) -> list[str]:
     """Return the names of all installed plugins of a kind, sorted."""
     return sorted(_entry_points(kind))
@@ -75,7 +97,7 @@ def find_plugin(kind: PluginKind, name: str, version: str | None = None) -> Plug
 
     With `version`, only that version of its package.
     """
-    plugin = _loaded(kind, name)
+    plugin = _OFFERED.get((kind, name)) or _loaded(kind, name)
     if isinstance(plugin, Plugin) and version not in (None, plugin.version):
         needed = f"{kind} '{name}' is needed in version {version}"
         return UnusablePlugin(
