@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from agentv_ci.base.text import counted, on_one_line, shortened
+from agentv_ci.base.text import counted, listed, on_one_line, shortened
 from agentv_ci.contracts.action import Annotation
 from agentv_ci.contracts.against_base import AgainstBase, Lowering
 from agentv_ci.contracts.gate import setting_of
 from agentv_ci.contracts.report import GateSettings, RunReport
-from agentv_ci.report.inert_markdown import code, link
+from agentv_ci.report.inert_markdown import code, item, link
 from agentv_ci.report.view import Links
 
 MOST_SHOWN = 5
@@ -26,9 +26,7 @@ def gate_line(report: RunReport) -> str:
     suites: dict[str, list[str]] = {}
     for setting in report.gate.settings:
         suites.setdefault(", ".join(_limits(setting)), []).append(setting.suite)
-    gates = [
-        code(shortened(gate, MAX_TEXT)) + _of(names, len(suites)) for gate, names in suites.items()
-    ]
+    gates = [_short(gate) + _of(names, len(suites)) for gate, names in suites.items()]
     more = []
     if len(gates) > MOST_GATES:
         more = [f"{counted(len(gates) - MOST_GATES, 'more gate')}"]
@@ -58,26 +56,25 @@ def _of(suites: Sequence[str], gates: int) -> str:
     if gates == 1:
         return ""
     more = f" and {len(suites) - 1} more" if len(suites) > 1 else ""
-    return f" in {code(shortened(suites[0], MAX_TEXT))}{more}"
+    return f" in {_short(suites[0])}{more}"
 
 
 def _origin(base: AgainstBase | None) -> str:
     if base is None:
         return ""
     if base.problem is not None:
-        why = code(shortened(base.problem, MAX_TEXT))
-        return f" · not compared with {code(base.base)}, so that of this change counts: {why}"
+        return (
+            f" · not compared with {code(base.base)}, so that of this change counts: "
+            f"{_short(base.problem)}"
+        )
     if base.gate_from == "head":
         return " · ⚠️ that of this change, even where it is lower (`gate-from: head`)"
     return f" · held to {code(base.base)}"
 
 
 def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
-    """Yield lines on what a change does to its own test.
-
-    They are a list if it lowers the test, else one line if it changes it.
-    """
-    others = ", ".join(code(shortened(change, MAX_TEXT)) for change in base.others[:MOST_OTHERS])
+    """Yield a list of how a change lowers its own test, else a line on how it changes it, if so."""
+    others = listed(map(_short, base.others[:MOST_OTHERS]))
     if len(base.others) > MOST_OTHERS:
         others += f" and {len(base.others) - MOST_OTHERS + base.more} more"
     if not base.lowered:
@@ -88,14 +85,17 @@ def lowered_text(base: AgainstBase, links: Links) -> Iterator[str]:
     yield f"⚠️ **{TITLE}{counts}**, compared with {code(base.base)}:"
     found = _each_kind_first(base.lowered)
     shown = found if len(found) <= MOST_SHOWN else found[: MOST_SHOWN - 1]
-    yield from (f"- {_item(change, links)}" for change in shown)
-    if left := Counter(change.kind for change in found[len(shown) :]):
-        yield (
-            f"- … and {sum(left.values()) + base.more} more: "
-            f"{', '.join(f'{kind} ({n})' for kind, n in left.items())}"
-        )
+    for change in shown:
+        yield _item(change, links)
+    if left := found[len(shown) :]:
+        yield f"- … and {len(left) + base.more} more: {_kinds(left)}"
     if others:
         yield f"- also {others}"
+
+
+def _kinds(changes: Sequence[Lowering]) -> str:
+    kinds = Counter(change.kind for change in changes)
+    return ", ".join(f"{kind} ({number})" for kind, number in kinds.items())
 
 
 def all_changes(base: AgainstBase, links: Links) -> list[str]:
@@ -105,8 +105,8 @@ def all_changes(base: AgainstBase, links: Links) -> list[str]:
     """
     if len(base.lowered) <= MOST_SHOWN and len(base.others) <= MOST_OTHERS:
         return []
-    others = [f"- {code(shortened(change, MAX_TEXT))}" for change in base.others]
-    return [*(f"- {_item(change, links)}" for change in base.lowered), *others]
+    lowered = [_item(change, links) for change in base.lowered]
+    return [*lowered, *map(item, map(_short, base.others))]
 
 
 def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:
@@ -120,19 +120,23 @@ def _each_kind_first(lowered: Sequence[Lowering]) -> list[Lowering]:
 
 
 def _item(each: Lowering, links: Links) -> str:
-    parts = [code(shortened(each.text, MAX_TEXT))]
+    parts = [_short(each.text)]
     if each.cases:
         more = ""
         if each.number > len(each.cases):
             more = f" and {each.number - len(each.cases)} more"
-        cases = ", ".join(code(shortened(case, MAX_TEXT)) for case in each.cases)
+        cases = listed(map(_short, each.cases))
         parts.append(f"{'case' if each.number == 1 else 'cases'} {cases}{more}")
     if each.path is not None and each.kind != "case":
         line = each.line or 1
         parts.append(link(code(f"{each.path}:{line}"), links.to(each.path, line)))
     if each.is_held:
         parts.append("does not count before it is merged")
-    return " · ".join(parts)
+    return item(" · ".join(parts))
+
+
+def _short(text: str) -> str:
+    return code(shortened(text, MAX_TEXT))
 
 
 def lowered_annotations(base: AgainstBase | None) -> Iterator[Annotation]:

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Literal, assert_never
 
 from msgspec.structs import asdict
@@ -46,31 +45,32 @@ def document(
     files: Iterable[FileDiagnostics], skipped: int, *, strict: bool
 ) -> DiagnosticsDocument:
     """Return the diagnostics of all files; with `strict`, a file with warnings is invalid too."""
-    records = tuple(
-        FileRecord(
-            path=str(file.path),
-            kind=file.kind,
-            valid=file.is_valid(strict=strict),
-            diagnostics=tuple(
-                DiagnosticRecord(**asdict(diagnostic)) for diagnostic in file.diagnostics
-            ),
-        )
-        for file in files
-    )
-    severities = [
-        diagnostic.severity
-        for diagnostic in chain.from_iterable(record.diagnostics for record in records)
-    ]
+    records = tuple(_record(file, strict=strict) for file in files)
+    severities = Counter(diagnostic.severity for diagnostic in _diagnostics(records))
     passed = sum(record.valid for record in records)
     summary = DiagnosticsSummary(
         files=len(records),
         passed=passed,
         failed=len(records) - passed,
         skipped=skipped,
-        errors=severities.count("error"),
-        warnings=severities.count("warning"),
+        errors=severities["error"],
+        warnings=severities["warning"],
     )
     return DiagnosticsDocument(schema_=schema_id("diagnostics-v1"), files=records, summary=summary)
+
+
+def _record(file: FileDiagnostics, *, strict: bool) -> FileRecord:
+    return FileRecord(
+        path=str(file.path),
+        kind=file.kind,
+        valid=file.is_valid(strict=strict),
+        diagnostics=tuple(DiagnosticRecord(**asdict(found)) for found in file.diagnostics),
+    )
+
+
+def _diagnostics(files: Iterable[FileRecord]) -> Iterator[DiagnosticRecord]:
+    for file in files:
+        yield from file.diagnostics
 
 
 def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Relative) -> str:
@@ -79,12 +79,9 @@ def render(document: DiagnosticsDocument, form: DiagnosticsFormat, relative: Rel
         case "json":
             return json.dumps(document.model_dump(by_alias=True), indent=2) + "\n"
         case "github":
-            return "".join(
-                annotation_command(annotation) + "\n" for annotation in annotate(document, relative)
-            )
+            return _commands(annotate(document, relative))
         case "sarif":
-            diagnostics = list(chain.from_iterable(file.diagnostics for file in document.files))
-            return _sarif(diagnostics, RULES, relative)
+            return _sarif(_diagnostics(document.files), RULES, relative)
         case _:
             assert_never(form)
 
@@ -96,10 +93,11 @@ def render_findings(
     if form == "sarif":
         return _sarif(findings, PROOF_RULES, relative)
     worst_first = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    return "".join(
-        annotation_command(_annotation(finding, relative(finding.path))) + "\n"
-        for finding in worst_first
-    )
+    return _commands(_annotation(finding, relative(finding.path)) for finding in worst_first)
+
+
+def _commands(annotations: Iterable[Annotation]) -> str:
+    return "".join(f"{annotation_command(annotation)}\n" for annotation in annotations)
 
 
 def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Annotation]:
@@ -107,9 +105,8 @@ def annotate(document: DiagnosticsDocument, relative: Relative) -> Iterator[Anno
 
     GitHub's runner shows only a few.
     """
-    return (
-        _annotation(diagnostic, relative(diagnostic.path)) for diagnostic in document.errors_first
-    )
+    for diagnostic in document.errors_first:
+        yield _annotation(diagnostic, relative(diagnostic.path))
 
 
 def _annotation(diagnostic: DiagnosticRecord | Diagnostic, path: str) -> Annotation:
@@ -142,14 +139,12 @@ def _sarif(
         rule(rule_id, known_rule.name, known_rule.summary, LEVELS[known_rule.severity])
         for rule_id, known_rule in known.items()
     ]
-    places = {rule_id: place for place, rule_id in enumerate(known)}
-    return log(
-        rules,
-        [
-            _result(diagnostic, places[diagnostic.rule], relative(diagnostic.path), seen)
-            for diagnostic in diagnostics
-        ],
-    )
+    order = list(known)
+    results = [
+        _result(diagnostic, order.index(diagnostic.rule), relative(diagnostic.path), seen)
+        for diagnostic in diagnostics
+    ]
+    return log(rules, results)
 
 
 def _result(

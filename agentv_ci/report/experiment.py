@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentv_ci.base.text import counted, dollars, on_one_line, shortened
 from agentv_ci.errors import PASSED
@@ -40,6 +40,21 @@ STOPS: Mapping[str, str] = {
 HEAD = ("metric", "base", "arm", "change", "interval", "verdict")
 
 
+class ArmEffects(NamedTuple):
+    """What an experiment found of one arm."""
+
+    arm: str
+    effects: list[MetricEffect]
+    cases: list[CaseEffect]
+
+
+def arms_of(found: ExperimentReport) -> Iterator[ArmEffects]:
+    """Yield what an experiment found of each arm."""
+    for arm in dict.fromkeys(effect.arm for effect in found.effects):
+        effects = [effect for effect in found.effects if effect.arm == arm]
+        yield ArmEffects(arm, effects, [case for case in found.cases if case.arm == arm])
+
+
 def style_of(verdict: str) -> Style:
     """Return the style of a verdict."""
     return STYLES.get(verdict, "warn")
@@ -49,41 +64,52 @@ def experiment_lines(found: ExperimentReport) -> Iterator[Line]:
     """Yield the effects on every metric, the cases that changed, and the verdict."""
     from agentv_ci.contracts.experiment_report import DRY_RUN  # few runs are experiments
 
-    for name in dict.fromkeys(effect.arm for effect in found.effects):
-        own = [effect for effect in found.effects if effect.arm == name]
-        about = f"{compared_text(own)}; primary metric {_name(found.primary)}"
-        yield Line(f"{_name(found.base)} → {_name(name)} ({about}):", "title")
-        yield from _table([(effect_row(effect), style_of(effect.verdict)) for effect in own])
-        yield from (Line(f"  {text}") for text in preference_texts(own))
-        called = [case for case in found.cases if case.arm == name and case.called]
-        yield from (Line(f"  {case_text(case)}") for case in called[:MAX_SHOWN])
-        yield from more_line(len(called))
+    for arm in arms_of(found):
+        yield from _arm(arm, found)
     for warning in found.warnings:
         yield Line(f"warning: {warning}", "warn")
     yield Line(f"experiment: {found.verdict}", style_of(found.verdict))
     # The gate names the reasons of the others, but there is none in a dry run.
     if found.exit_code == PASSED or DRY_RUN in found.reasons:
         for reason in found.reasons:
-            yield Line(f"  {shortened(on_one_line(reason), MAX_REASON)}")
+            yield Line(f"  {_reason(reason)}")
     for text in trials_texts(found):
         yield Line(f"  {text}")
 
 
+def _arm(found: ArmEffects, experiment: ExperimentReport) -> Iterator[Line]:
+    about = f"{compared_text(found.effects)}; primary metric {_name(experiment.primary)}"
+    yield Line(f"{_name(experiment.base)} → {_name(found.arm)} ({about}):", "title")
+    yield from _table(found.effects)
+    for text in preference_texts(found.effects):
+        yield Line(f"  {text}")
+    called = [case for case in found.cases if case.called]
+    for case in called[:MAX_SHOWN]:
+        yield Line(f"  {case_text(case)}")
+    yield from more_line(len(called))
+
+
 def verdict_line(found: ExperimentReport) -> Line:
     """Return the verdict as one line, with its first reason."""
-    reasons = [shortened(on_one_line(reason), MAX_REASON) for reason in found.reasons[:1]]
+    reasons = map(_reason, found.reasons[:1])
     return Line(": ".join(["experiment", found.verdict, *reasons]), style_of(found.verdict))
 
 
-def _table(rows: Sequence[tuple[Sequence[str], Style]]) -> Iterator[Line]:
-    every = [HEAD, *(cells for cells, _ in rows)]
-    widths = [max(len(cells[place]) for cells in every) for place in range(len(HEAD))]
-    for cells, style in [(HEAD, "faint"), *rows]:
-        *others, verdict = (text.ljust(width) for text, width in zip(cells, widths, strict=True))
-        yield Line.of(
-            (f"  {'  '.join(others)}  ", "faint" if style == "faint" else "plain"),
-            (verdict.rstrip(), style),
-        )
+def _reason(text: str) -> str:
+    return shortened(on_one_line(text), MAX_REASON)
+
+
+def _table(effects: Sequence[MetricEffect]) -> Iterator[Line]:
+    rows = list(map(effect_row, effects))
+    widths = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    yield _row(HEAD, widths, "faint", "faint")
+    for cells, effect in zip(rows, effects, strict=True):
+        yield _row(cells, widths, "plain", style_of(effect.verdict))
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], style: Style, last: Style) -> Line:
+    *others, verdict = map(str.ljust, cells, widths)
+    return Line.of((f"  {'  '.join(others)}  ", style), (verdict.rstrip(), last))
 
 
 def effect_row(effect: MetricEffect) -> Sequence[str]:

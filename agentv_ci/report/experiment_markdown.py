@@ -9,6 +9,8 @@ from agentv_ci.base.text import counted, shortened
 from agentv_ci.report import view
 from agentv_ci.report.experiment import (
     HEAD,
+    ArmEffects,
+    arms_of,
     case_text,
     compared_text,
     effect_row,
@@ -16,10 +18,16 @@ from agentv_ci.report.experiment import (
     preference_texts,
     trials_texts,
 )
-from agentv_ci.report.inert_markdown import cell_code, code, folded
+from agentv_ci.report.inert_markdown import cell_code, code, folded, item, list_of, table
 
 if TYPE_CHECKING:
-    from agentv_ci.contracts.experiment_report import ExperimentReport  # few runs are experiments
+    # Few runs are experiments.
+    from agentv_ci.contracts.experiment_report import (
+        CaseEffect,
+        ExperimentReport,
+        Look,
+        MetricEffect,
+    )
 
 MAX_CASES = 50
 MAX_LOOKS = 100
@@ -45,53 +53,46 @@ def experiment_text(found: ExperimentReport) -> str:
 def _parts(found: ExperimentReport) -> Iterator[str]:
     yield f"### {SIGNS[found.verdict]} Experiment: {found.verdict}"
     reasons = [*map(_sentence, dict.fromkeys((*found.reasons, *found.withheld)))]
-    shown = [
-        *reasons[:MAX_REASONS],
-        *view.more_text(len(reasons), MAX_REASONS),
-        *trials_texts(found),
-    ]
-    yield "\n".join(f"- {text}" for text in shown)
-    yield from (f"⚠️ {_sentence(warning)}" for warning in found.warnings[:MAX_REASONS])
-    for name in dict.fromkeys(effect.arm for effect in found.effects):
-        yield from _arm(name, found)
+    yield list_of([*view.first_lines(reasons, MAX_REASONS), *trials_texts(found)])
+    for warning in found.warnings[:MAX_REASONS]:
+        yield f"⚠️ {_sentence(warning)}"
+    for arm in arms_of(found):
+        yield from _arm(arm, found)
     if found.looks:
-        looks = ((look_row(look, found), look) for look in found.looks[-MAX_LOOKS:])
-        rows = [[cells[0], cells[1], _name(look.arm), *cells[3:]] for cells, look in looks]
-        table = _table(["cases", "trials", "arm", "change", "interval", "verdict"], rows)
+        rows = [_look_cells(look, found) for look in found.looks[-MAX_LOOKS:]]
         yield folded(
-            f"{counted(len(found.looks), 'look')} at the primary metric while it ran", table
+            f"{counted(len(found.looks), 'look')} at the primary metric while it ran",
+            table(["cases", "trials", "arm", "change", "interval", "verdict"], rows),
         )
 
 
-def _arm(name: str, found: ExperimentReport) -> Iterator[str]:
-    own = [effect for effect in found.effects if effect.arm == name]
+def _look_cells(look: Look, found: ExperimentReport) -> Sequence[str]:
+    cases, trials, _, *others = look_row(look, found)
+    return [cases, trials, _name(look.arm), *others]
+
+
+def _arm(found: ArmEffects, experiment: ExperimentReport) -> Iterator[str]:
     yield (
-        f"**{_name(found.base)} → {_name(name)}**: {compared_text(own)}; "
-        f"primary metric {_name(found.primary)}"
+        f"**{_name(experiment.base)} → {_name(found.arm)}**: {compared_text(found.effects)}; "
+        f"primary metric {_name(experiment.primary)}"
     )
-    rows = [(effect, effect_row(effect)) for effect in own]
-    yield _table(
-        HEAD,
-        [
-            [_name(it.metric), *cells[1:-1], f"{SIGNS[it.verdict]} {it.verdict}"]
-            for it, cells in rows
-        ],
-    )
-    if preferred := [f"- {code(text)}" for text in preference_texts(own)]:
-        yield "\n".join(preferred)
-    if changed := [case for case in found.cases if case.arm == name]:
-        lines = [
-            f"- {'**changed** ' if case.called else ''}{code(case_text(case))}" for case in changed
-        ]
-        called = counted(sum(case.called for case in changed), "case is", "cases are")
-        title = f"{called} called changed, of {len(changed)} whose primary metric differs"
-        yield folded(
-            title, "\n".join([*lines[:MAX_CASES], *view.more_text(len(lines), MAX_CASES, "case")])
-        )
+    yield table(HEAD, map(_effect_cells, found.effects))
+    if preferred := list_of(map(code, preference_texts(found.effects))):
+        yield preferred
+    if found.cases:
+        lines = view.first_lines(list(map(_changed, found.cases)), MAX_CASES, "case")
+        called = counted(sum(case.called for case in found.cases), "case is", "cases are")
+        title = f"{called} called changed, of {len(found.cases)} whose primary metric differs"
+        yield folded(title, "\n".join(lines))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))
+def _effect_cells(effect: MetricEffect) -> Sequence[str]:
+    _, *figures, verdict = effect_row(effect)
+    return [_name(effect.metric), *figures, f"{SIGNS[verdict]} {verdict}"]
+
+
+def _changed(case: CaseEffect) -> str:
+    return item(f"{'**changed** ' if case.called else ''}{code(case_text(case))}")
 
 
 def _sentence(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
@@ -17,14 +17,7 @@ from agentv_ci.report.lines import Line, Style, correlation_line
 def health_lines(report: HealthReport) -> Iterator[Line]:
     """Yield the findings by kind, and what they were found in."""
     for kind, findings in groupby(report.findings, key=attrgetter("kind")):
-        of_kind = list(findings)
-        yield Line(f"{kind.replace('-', ' ')} ({len(of_kind)})", "title")
-        for finding in of_kind:
-            style: Style = "warn" if finding.severity == "warning" else "plain"
-            yield Line(f"  {name_of(finding)}: {finding.message}", style)
-        # Findings of a kind may differ in what to do.
-        for action in dict.fromkeys(finding.action for finding in of_kind):
-            yield Line(f"    {action}", "faint")
+        yield from _of_kind(kind, list(findings))
     for damage in report.damaged:
         yield Line(f"not used: {damage}", "warn")
     days = ""
@@ -40,6 +33,16 @@ def health_lines(report: HealthReport) -> Iterator[Line]:
     chance = f"a drift is chance in at most {report.false_alarms:.0%} of reports"
     found = counted(len(report.findings), "finding")
     yield Line(f"health: {found}; {chance}", "plain" if report.findings else "good")
+
+
+def _of_kind(kind: str, findings: Sequence[HealthFinding]) -> Iterator[Line]:
+    yield Line(f"{kind.replace('-', ' ')} ({len(findings)})", "title")
+    for finding in findings:
+        style: Style = "warn" if finding.severity == "warning" else "plain"
+        yield Line(f"  {name_of(finding)}: {finding.message}", style)
+    # Findings of a kind may differ in what to do.
+    for action in dict.fromkeys(finding.action for finding in findings):
+        yield Line(f"    {action}", "faint")
 
 
 def name_of(finding: HealthFinding) -> str:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agentv_ci.base.text import on_one_line, printable, shortened
+from agentv_ci.report.view import Links, more_text
 
 if TYPE_CHECKING:
     # Few reports have diagnostics.
     from agentv_ci.contracts.command_output import DiagnosticRecord
     from agentv_ci.contracts.proof import ProofFinding
-    from agentv_ci.report.view import Links
 
 NOTHING = "(empty)"
 MAX_TEXT = 300
@@ -72,6 +72,27 @@ def link(piece: str, address: str | None) -> str:
     if address is None:
         return piece
     return f"[{piece}]({address})"
+
+
+def item(piece: str) -> str:
+    """Return a piece of Markdown as an item of a list."""
+    return f"- {piece}"
+
+
+def list_of(pieces: Iterable[str]) -> str:
+    """Return pieces of Markdown as a list."""
+    return "\n".join(map(item, pieces))
+
+
+def first_items(items: Sequence[str], limit: int) -> list[str]:
+    """Return the first items of a list, and one that counts the others."""
+    return [*items[:limit], *map(item, more_text(len(items), limit))]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int | None = None) -> str:
+    """Return a table; if `left` is given, all columns after the first `left` ones hold numbers."""
+    rule = ["---" if left is None or place < left else "--:" for place in range(len(head))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
 def folded(title: str, body: str) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from agentv_ci.base.text import counted, shortened
+from agentv_ci.base.text import counted, listed, shortened
 from agentv_ci.contracts.action import ActionRun, PastRun
 from agentv_ci.contracts.command_output import DiagnosticsDocument, NamedCase, PlanDiff
-from agentv_ci.report.inert_markdown import SIGNS, code, diagnostic_item, fence, folded
+from agentv_ci.report.inert_markdown import SIGNS, code, diagnostic_item, fence, folded, item
 from agentv_ci.report.renderers import markdown
 from agentv_ci.report.view import GATE, Links, RunView, more_text
 
@@ -45,7 +45,7 @@ def text(job: Job, limit: int, last: PastRun | None = None) -> str:
     """
     share = limit // 2 if job.reported is not None else limit - MAX_REASON - MAX_TEXT - 200
     rest = _fitted(job, share)
-    left = limit - sum(len(part) + 2 for part in rest)
+    left = limit - _size(rest)
     if job.reported is None:
         main = _no_run(job.run)
     else:
@@ -60,9 +60,14 @@ def _fitted(job: Job, limit: int) -> list[str]:
     rest: list[str] = []
     for most in (MAX_LINES, MAX_LINES // 3, MAX_LINES // 10, 0):
         rest = [*_diagnostics(job, most), *_changes(job.changes, most)]
-        if sum(len(part) + 2 for part in rest) <= limit:
+        if _size(rest) <= limit:
             break
     return rest
+
+
+def _size(parts: Sequence[str]) -> int:
+    """Return how many characters parts take, each with an empty line."""
+    return sum(map(len, parts)) + 2 * len(parts)
 
 
 def _no_run(run: ActionRun) -> str:
@@ -103,7 +108,7 @@ def _diagnostics(job: Job, most: int) -> Iterator[str]:
 
 def _cut(lines: Sequence[str], number: int) -> str:
     """Return the lines of a list, and a last one that counts the others."""
-    return "\n".join([*lines, *(f"- {more}" for more in more_text(number, len(lines)))])
+    return "\n".join([*lines, *map(item, more_text(number, len(lines)))])
 
 
 def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
@@ -111,8 +116,8 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
         return
     changed, added, removed = changes.changed, changes.added, changes.removed
     lines = [f"- changed {_named(case)}{_why(case.reasons)}" for case in changed]
-    lines += [f"- added {_named(case)}" for case in added]
-    lines += [f"- removed {_named(case)}" for case in removed]
+    for what, cases in (("added", added), ("removed", removed)):
+        lines += [f"- {what} {_named(case)}" for case in cases]
     counts = f"{counted(len(changed), 'case')} changed, {len(added)} added, {len(removed)} removed"
     text = _cut(lines[:most], len(lines))
     if text:
@@ -124,17 +129,16 @@ def _changes(changes: PlanDiff | None, most: int) -> Iterator[str]:
 def _named(case: NamedCase) -> str:
     target = ""
     if case.target is not None:
-        target = f" for {code(shortened(case.target, MAX_TEXT))}"
-    return (
-        f"{code(shortened(case.id, MAX_TEXT))}{target} in "
-        f"{code(shortened(case.row or case.suite, MAX_TEXT))}"
-    )
+        target = f" for {_short(case.target)}"
+    return f"{_short(case.id)}{target} in {_short(case.row or case.suite)}"
 
 
 def _why(reasons: tuple[str, ...]) -> str:
     more = []
     if len(reasons) > MAX_REASONS:
         more = [f"{len(reasons) - MAX_REASONS} more"]
-    return ": " + ", ".join(
-        [*(code(shortened(reason, MAX_TEXT)) for reason in reasons[:MAX_REASONS]), *more]
-    )
+    return f": {listed([*map(_short, reasons[:MAX_REASONS]), *more])}"
+
+
+def _short(text: str) -> str:
+    return code(shortened(text, MAX_TEXT))

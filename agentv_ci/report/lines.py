@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from msgspec import Struct
@@ -14,9 +15,11 @@ from agentv_ci.contracts.report import (
     EvaluatorFigures,
     FailedValidation,
     Group,
+    RepeatedCase,
     RunReport,
     ScenarioReport,
     Statistics,
+    Validation,
 )
 from agentv_ci.contracts.results import Usage
 from agentv_ci.report import view
@@ -61,6 +64,11 @@ class Line(Struct, frozen=True):
         return cls("".join(text for text, _ in parts).rstrip(), parts=parts)
 
 
+def texts_of(lines: Iterable[Line]) -> list[str]:
+    """Return the texts of lines, without their styles."""
+    return [line.text for line in lines]
+
+
 def figure_lines(report: RunReport) -> Iterator[Line]:
     """Yield scores, tokens and costs."""
     yield from _statistics(report.statistics)
@@ -73,14 +81,7 @@ def figure_lines(report: RunReport) -> Iterator[Line]:
 
 def flaky_lines(run: view.RunView) -> Iterator[Line]:
     """Yield the cases whose trials disagree, the least certain first."""
-    # Rows of other programs may be flaky without a graded trial.
-    quarantined = {outcome.key for outcome in run.quarantined}
-    flaky = [
-        case
-        for case in run.report.repeated
-        if case.flaky and case.graded and case.key not in quarantined
-    ]
-    flaky.sort(key=lambda case: abs(case.passed / case.graded - 0.5))
+    flaky = sorted(_flaky(run), key=lambda case: abs(case.passed / case.graded - 0.5))
     if not flaky:
         return
     yield Line("flaky, trials disagree:", "title")
@@ -92,6 +93,14 @@ def flaky_lines(run: view.RunView) -> Iterator[Line]:
         )
     yield from more_line(len(flaky))
     yield Line("")
+
+
+def _flaky(run: view.RunView) -> Iterator[RepeatedCase]:
+    quarantined = {outcome.key for outcome in run.quarantined}
+    for case in run.report.repeated:
+        # Rows of other programs may be flaky without a graded trial.
+        if case.flaky and case.graded and case.key not in quarantined:
+            yield case
 
 
 def matrix_lines(cases: Sequence[MatrixCase]) -> Iterator[Line]:
@@ -130,8 +139,8 @@ def group_lines(report: RunReport) -> Iterator[Line]:
 
 def _evaluators(evaluators: Sequence[EvaluatorFigures]) -> Iterator[Line]:
     """Yield a line for each evaluator that does not always pass, and one for all others."""
-    always = [evaluator for evaluator in evaluators if _always_passed(evaluator)]
-    others = [evaluator for evaluator in evaluators if not _always_passed(evaluator)]
+    always = list(filter(_always_passed, evaluators))
+    others = list(filterfalse(_always_passed, evaluators))
     rows = [
         (f"{_name(evaluator.name)} ({on_one_line(evaluator.type)})", _evaluator(evaluator))
         for evaluator in _cut_worst_first(others)
@@ -139,9 +148,8 @@ def _evaluators(evaluators: Sequence[EvaluatorFigures]) -> Iterator[Line]:
     if others:
         yield from _table("by evaluator", rows)
     if always:
-        names = ", ".join(_name(evaluator.name) for evaluator in always[:MAX_SHOWN])
-        more = "".join(f" {text}" for text in view.more_text(len(always), MAX_SHOWN))
-        yield Line(f"{'  ' if others else 'evaluators: '}always passed: {names}{more}")
+        names = view.first_names([_name(evaluator.name) for evaluator in always], MAX_SHOWN)
+        yield Line(f"{'  ' if others else 'evaluators: '}always passed: {names}")
 
 
 def _always_passed(figures: EvaluatorFigures) -> bool:
@@ -193,28 +201,28 @@ def scenario_lines(scenarios: Sequence[ScenarioReport]) -> Iterator[Line]:
         if len(scenarios) > 1:
             about = f" of {on_one_line(scenario.scenario_key)}"
         for validation in scenario.aggregates.validations:
+            name = f"validator {_name(validation.validator)}{about}"
             if isinstance(validation, FailedValidation):
-                text = shortened(on_one_line(validation.error), MAX_MESSAGE)
-                yield Line(
-                    f"validator {_name(validation.validator)}{about} could not run: {text}", "warn"
-                )
-                continue
-            # A validator may have notes alone, such as that nothing could be compared.
-            problems = [issue for issue in validation.worst_first if issue.severity != "info"]
-            notes = [] if problems else validation.issues[:MAX_NOTES]
-            style: Style = "warn" if problems else "good"
-            if validation.errors:
-                style = "bad"
-            yield Line(
-                f"validator {_name(validation.validator)}{about}: {view.issues_text(validation)}",
-                style,
-            )
-            for issue in [*problems[:MAX_SHOWN], *notes]:
-                yield Line(
-                    f"  {view.SEVERITIES[issue.severity]}: "
-                    f"{shortened(on_one_line(issue.message), MAX_MESSAGE)}"
-                )
-            yield from more_line(validation.count("error") + validation.count("warning"))
+                yield Line(f"{name} could not run: {_message(validation.error)}", "warn")
+            else:
+                yield from _validation(name, validation)
+
+
+def _validation(name: str, validation: Validation) -> Iterator[Line]:
+    # A validator may have notes alone, such as that nothing could be compared.
+    problems = [issue for issue in validation.worst_first if issue.severity != "info"]
+    notes = [] if problems else validation.issues[:MAX_NOTES]
+    style: Style = "warn" if problems else "good"
+    if validation.errors:
+        style = "bad"
+    yield Line(f"{name}: {view.issues_text(validation)}", style)
+    for issue in [*problems[:MAX_SHOWN], *notes]:
+        yield Line(f"  {view.SEVERITIES[issue.severity]}: {_message(issue.message)}")
+    yield from more_line(validation.count("error") + validation.count("warning"))
+
+
+def _message(text: str) -> str:
+    return shortened(on_one_line(text), MAX_MESSAGE)
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Line]:
@@ -306,7 +314,8 @@ def _cut_worst_first(listed: Sequence[T]) -> Sequence[T]:
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> Iterator[Line]:
     width = max(len(name) for name, _ in rows[:MAX_SHOWN])
     yield Line(f"{title}:", "title")
-    yield from (Line(f"  {name:<{width}}  {figures}") for name, figures in rows[:MAX_SHOWN])
+    for name, figures in rows[:MAX_SHOWN]:
+        yield Line(f"  {name:<{width}}  {figures}")
     yield from more_line(len(rows))
 
 

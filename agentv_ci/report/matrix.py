@@ -37,10 +37,9 @@ def matrix_cases(run: RunView) -> Sequence[MatrixCase]:
     """Return the cases that several targets answer, those that tell the targets apart first."""
     if not run.matrix:
         return ()
-    by_case: dict[tuple[str, str], dict[str, CaseOutcome]] = {case: {} for case in run.matrix}
+    by_case: dict[tuple[str, str], dict[str, CaseOutcome]] = {}
     for outcome in run.outcomes:
-        if (case := outcome.key[:2]) in by_case:
-            by_case[case][outcome.target] = outcome
-    order = {outcome.key[:2]: number for number, outcome in reversed([*enumerate(run.outcomes)])}
-    cases = [MatrixCase(by_case[case]) for case in sorted(by_case, key=lambda case: order[case])]
+        if (case := outcome.key[:2]) in run.matrix:
+            by_case.setdefault(case, {})[outcome.target] = outcome
+    cases = map(MatrixCase, by_case.values())
     return sorted(cases, key=lambda case: (not case.differs, -case.spread))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.base.text import counted, dollars, shortened
-from agentv_ci.contracts.report import Group
+from agentv_ci.contracts.report import Group, RunReport
 from agentv_ci.report import view
-from agentv_ci.report.inert_markdown import SIGNS, cell_code, folded
+from agentv_ci.report.inert_markdown import SIGNS, cell_code, folded, table
 from agentv_ci.report.matrix import MatrixCase, matrix_cases
 from agentv_ci.report.view import RunView
 
@@ -23,7 +23,7 @@ SOMETIMES = ("not_run", "skipped", "quarantined")
 
 def target_table(run: RunView) -> str:
     """Return the figures of each target."""
-    targets, verdicts = run.report.targets[:MAX_TARGETS], run.report.gate.targets
+    targets = run.report.targets[:MAX_TARGETS]
     others = [name for name in SOMETIMES if any(getattr(target, name) for target in targets)]
     head = ["", "target", "cases", "passed", "failed", "errors"]
     head += [name.replace("_", " ") for name in others]
@@ -34,29 +34,29 @@ def target_table(run: RunView) -> str:
     head.append("time")
 
     def row(group: Group) -> Sequence[str]:
-        sign = SIGNS[verdicts[group.name]] if group.name in verdicts else ""
-        counts = [
-            group.cases,
-            group.passed,
-            group.failed,
-            group.errored,
-            *(getattr(group, name) for name in others),
-        ]
-        mean = ""
-        if group.mean is not None:
-            mean = f"{group.mean:.3f}"
-        costs = [group.total_usd]
-        if shows_each:
-            costs.append(group.cost_per_pass_usd)
-        least = "≥ " if view.lacks_price(run.report, group) else ""
-        amounts = ["" if cost is None else least + dollars(cost) for cost in costs]
-        time = ""
-        if group.duration_s is not None:
-            time = view.duration_text(group.duration_s)
-        return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
+        counts = [group.cases, group.passed, group.failed, group.errored]
+        counts += [getattr(group, name) for name in others]
+        costs = [group.total_usd, group.cost_per_pass_usd] if shows_each else [group.total_usd]
+        return _target_row(group, counts, costs, run.report)
 
-    table = _table(head, list(map(row, targets)), left=2)
-    return "\n\n".join([table, *view.more_text(len(run.report.targets), MAX_TARGETS, "target")])
+    text = table(head, map(row, targets), left=2)
+    return "\n\n".join([text, *view.more_text(len(run.report.targets), MAX_TARGETS, "target")])
+
+
+def _target_row(
+    group: Group, counts: Sequence[int], costs: Sequence[float | None], report: RunReport
+) -> Sequence[str]:
+    verdict = report.gate.targets.get(group.name)
+    sign = SIGNS[verdict] if verdict is not None else ""
+    mean = ""
+    if group.mean is not None:
+        mean = f"{group.mean:.3f}"
+    least = "≥ " if view.lacks_price(report, group) else ""
+    amounts = ["" if cost is None else least + dollars(cost) for cost in costs]
+    time = ""
+    if group.duration_s is not None:
+        time = view.duration_text(group.duration_s)
+    return [sign, _name(group.name), *map(str, counts), mean, *amounts, time]
 
 
 def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
@@ -67,14 +67,10 @@ def case_table(run: RunView, named: Callable[[CaseOutcome], str]) -> str:
     def row(case: MatrixCase) -> Sequence[str]:
         return [named(case.first), *(_cell(case.outcomes.get(target)) for target in targets)]
 
-    table = _table(
-        ["case", *map(_name, targets)],
-        list(map(row, cases[:MAX_CASES])),
-        left=1 + len(targets),
-    )
+    text = table(["case", *map(_name, targets)], map(row, cases[:MAX_CASES]), left=1 + len(targets))
     differing = sum(case.differs for case in cases)
     title = f"Cases by target: verdicts differ in {differing} of {counted(len(cases), 'case')}"
-    return folded(title, "\n\n".join([table, *view.more_text(len(cases), MAX_CASES, "case")]))
+    return folded(title, "\n\n".join([text, *view.more_text(len(cases), MAX_CASES, "case")]))
 
 
 def _cell(outcome: CaseOutcome | None) -> str:
@@ -94,9 +90,3 @@ def _cell(outcome: CaseOutcome | None) -> str:
 
 def _name(target: str) -> str:
     return cell_code(shortened(target, MAX_NAME))
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """Return a table; all columns after the first `left` ones hold numbers."""
-    rule = ["---" if place < left else "--:" for place in range(len(head))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

@@ -64,8 +64,17 @@ def facts(proof: Proof) -> Iterator[Line]:
         if total.survived:
             style = "warn"
         yield Line(mutants_text(total), style)
+    for number, one, several in _counts(proof):
+        if number:
+            yield Line(counted(number, one, several))
+    if total.failed_judgements:
+        yield Line(unjudged_text(total), "warn")
+
+
+def _counts(proof: Proof) -> Sequence[tuple[int, str, str]]:
+    total = proof.summary
     unjudged = total.unjudged_evaluators if proof.judges == "skip" else 0
-    for number, one, several in (
+    return (
         (total.without_mutants, "case has nothing to damage", "cases have nothing to damage"),
         (
             total.without_reference,
@@ -79,11 +88,7 @@ def facts(proof: Proof) -> Iterator[Line]:
         ),
         (total.unproven, "case is not proven", "cases are not proven"),
         (total.skipped, "case is skipped", "cases are skipped"),
-    ):
-        if number:
-            yield Line(counted(number, one, several))
-    if total.failed_judgements:
-        yield Line(unjudged_text(total), "warn")
+    )
 
 
 def unjudged_text(total: ProofSummary) -> str:

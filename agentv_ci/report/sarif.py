@@ -20,7 +20,7 @@ def rule(rule_id: str, name: str, says: str, level: str) -> JsonObject:
     """Describe a rule; `name` is hyphenated, `says` is a sentence without its full stop."""
     return {
         "id": rule_id,
-        "name": "".join(word.capitalize() for word in name.split("-")),
+        "name": "".join(map(str.capitalize, name.split("-"))),
         "shortDescription": {"text": f"{says[:1].upper()}{says[1:]}."},
         "defaultConfiguration": {"level": level},
     }

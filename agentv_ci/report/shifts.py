@@ -10,7 +10,7 @@ from agentv_ci.base.canonical import digest_of
 from agentv_ci.base.text import counted, shortened
 from agentv_ci.contracts.command_output import HealthFinding, HealthReport
 from agentv_ci.report.health import name_of
-from agentv_ci.report.inert_markdown import code, link
+from agentv_ci.report.inert_markdown import code, item, link
 from agentv_ci.report.view import more_text
 
 MAX_SHIFTS = 50
@@ -23,15 +23,12 @@ def shifts_in(report: HealthReport) -> Sequence[HealthFinding]:
 
     They are scores below those before the first fall, and judges that drift.
     """
-    return [
-        finding
-        for finding in report.findings
-        if finding.kind == "drifting-judge" or _is_fall(finding)
-    ]
+    return list(filter(_is_shift, report.findings))
 
 
-def _is_fall(finding: HealthFinding) -> bool:
-    return finding.kind == "drifting-provider" and finding.fell_from is not None
+def _is_shift(finding: HealthFinding) -> bool:
+    has_fallen = finding.kind == "drifting-provider" and finding.fell_from is not None
+    return has_fallen or finding.kind == "drifting-judge"
 
 
 def shift_id(finding: HealthFinding) -> str:
@@ -52,7 +49,7 @@ def issue_text(report: HealthReport, repository_url: str, run_url: str) -> str:
     if not (found := shifts_in(report)):
         return f"It is over: no shift is left in {seen}.\n"
     items = [_item(finding, repository_url) for finding in found[:MAX_SHIFTS]]
-    items += [f"- {more}" for more in more_text(len(found), MAX_SHIFTS)]
+    items += map(item, more_text(len(found), MAX_SHIFTS))
     title = "Cases that were not changed have other results than before:"
     chance = f"A shift is chance in at most {report.false_alarms:.0%} of reports."
     return "\n".join([title, "", *items, "", f"{chance} {seen}", ""])
@@ -65,9 +62,9 @@ def _item(finding: HealthFinding, repository_url: str) -> str:
     first = ""
     if is_own:
         first = f" ({link('first run', url)})"
-    texts = (
-        code(shortened(text, MAX_TEXT))
-        for text in (name_of(finding), finding.message, finding.action)
-    )
-    name, message, action = texts
-    return f"- {sign} {name}: {message}{first}\n  - {action}"
+    about = f"{_short(name_of(finding))}: {_short(finding.message)}"
+    return f"- {sign} {about}{first}\n  - {_short(finding.action)}"
+
+
+def _short(text: str) -> str:
+    return code(shortened(text, MAX_TEXT))

@@ -18,12 +18,13 @@ from msgspec import Struct
 from agentv_ci.analysis.cases.on_base import BaseBranch
 from agentv_ci.analysis.cases.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.cases.quarantine import gating
-from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.cases.trial_outcomes import Finding, TrialOutcome
 from agentv_ci.base.text import counted, dollars, first_few, listed, on_one_line
 from agentv_ci.contracts.cases import CaseKey, case_name
 from agentv_ci.contracts.diagnostics import SEVERITIES_WORST_FIRST, Severity
 from agentv_ci.contracts.report import (
     CaseFigures,
+    Counts,
     EvaluatorFigures,
     Group,
     RunReport,
@@ -129,12 +130,7 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def errors(self) -> list[CaseOutcome]:
         """The cases that ran and have no verdict."""
-        errors = (
-            outcome
-            for outcome in gating(self.outcomes)
-            if outcome.verdict == "error" and not outcome.not_run
-        )
-        return [error for error in errors if not self._is_unknown(error)]
+        return list(filter(self._is_error, gating(self.outcomes)))
 
     @property
     def skipped(self) -> list[CaseOutcome]:
@@ -149,7 +145,11 @@ class RunView(Struct, frozen=True, dict=True):
     @property
     def unknown(self) -> list[CaseOutcome]:
         """The cases of a dry run that have nothing to score."""
-        return [outcome for outcome in self.outcomes if self._is_unknown(outcome)]
+        return list(filter(self._is_unknown, self.outcomes))
+
+    def _is_error(self, outcome: CaseOutcome) -> bool:
+        has_no_verdict = outcome.verdict == "error" and not outcome.not_run
+        return has_no_verdict and not self._is_unknown(outcome)
 
     def _is_unknown(self, outcome: CaseOutcome) -> bool:
         says_so = outcome.verdict == "error" and outcome.summary.endswith(f": {NO_OUTCOME}")
@@ -161,16 +161,17 @@ class RunView(Struct, frozen=True, dict=True):
 
         Those that a stopped run left undecided are not among them.
         """
-        is_stopped = self.report.stopped is not None
-        failed = [
-            outcome
-            for outcome in gating(self.outcomes)
-            if outcome.verdict in ("fail", "borderline")
-        ]
-        return sorted(
-            (outcome for outcome in failed if not (is_stopped and outcome.is_open)),
-            key=lambda outcome: outcome.score,
-        )
+        failed = filter(self._is_failure, gating(self.outcomes))
+        return sorted(failed, key=lambda outcome: outcome.score)
+
+    def _is_failure(self, outcome: CaseOutcome) -> bool:
+        is_undecided = self.report.stopped is not None and outcome.is_open
+        return outcome.verdict in ("fail", "borderline") and not is_undecided
+
+    @property
+    def red(self) -> list[CaseOutcome]:
+        """The cases that did not pass: errors, then failures."""
+        return [*self.errors, *self.failures]
 
     @cached_property
     def matrix(self) -> AbstractSet[tuple[str, str]]:
@@ -206,10 +207,9 @@ def unknown_text(run: RunView) -> str | None:
     cases = run.unknown
     if not cases:
         return None
-    names = ", ".join(run.name(case.key) for case in cases[:MAX_NAMED])
-    more = " ".join(["", *more_text(len(cases), MAX_NAMED)])
+    names = first_names([run.name(case.key) for case in cases], MAX_NAMED)
     judged = counted(len(cases), "case is", "cases are")
-    return f"unknown: {judged} judged by what an agent leaves behind: {names}{more}"
+    return f"unknown: {judged} judged by what an agent leaves behind: {names}"
 
 
 def left_out_text(report: RunReport) -> str | None:
@@ -233,27 +233,29 @@ def counts_text(run: RunView) -> str:
         f"{counts.failed} failed",
         counted(counts.errored - unknown, "error"),
     ]
-    if unknown:
-        texts += [f"{unknown} unknown"]
-    if counts.not_run:
-        texts += [f"{counts.not_run} not run"]
-    if counts.skipped:
-        texts += [f"{counts.skipped} skipped"]
-    if counts.quarantined:
-        texts += [f"{counts.quarantined} in quarantine"]
-    if counts.flaky:
-        texts += [f"{counts.flaky} flaky"]
+    texts += _others_texts(counts, unknown)
     if counts.crashed and any(outcome.case.trials > 1 for outcome in run.outcomes):
         texts.append(
             f"{counts.crashed} of {counted(counts.rows - counts.skipped, 'trial')} crashed"
         )
-    lost = sum(not trial.is_crash for _, trial in run.lost_trials)
-    if lost:
+    if lost := sum(not trial.is_crash for _, trial in run.lost_trials):
         texts += [f"{counted(lost, 'trial')} without a verdict"]
     shard = ""
     if report.shard is not None:
         shard = f" in shard {report.shard.index}/{report.shard.total}"
     return f"{counted(counts.cases, 'case')}{shard}: {', '.join(texts)}"
+
+
+def _others_texts(counts: Counts, unknown: int) -> Iterator[str]:
+    for number, what in (
+        (unknown, "unknown"),
+        (counts.not_run, "not run"),
+        (counts.skipped, "skipped"),
+        (counts.quarantined, "in quarantine"),
+        (counts.flaky, "flaky"),
+    ):
+        if number:
+            yield f"{number} {what}"
 
 
 def stored_text(report: RunReport) -> str | None:
@@ -323,6 +325,21 @@ def more_text(total: int, limit: int, of: str = "") -> list[str]:
     if of:
         return [f"… and {counted(more, f'more {of}')}"]
     return [f"… and {more} more"]
+
+
+def first_lines(lines: Sequence[str], limit: int, of: str = "") -> list[str]:
+    """Return the first lines of a list, and one that counts the others."""
+    return [*lines[:limit], *more_text(len(lines), limit, of)]
+
+
+def first_names(names: Sequence[str], limit: int) -> str:
+    """Return the first names of a list in a line, and the number of the others."""
+    return " ".join([", ".join(names[:limit]), *more_text(len(names), limit)])
+
+
+def wrong_of(findings: Iterable[Finding]) -> list[Finding]:
+    """Return what the evaluators found that did not pass."""
+    return [finding for finding in findings if finding.verdict not in ("pass", "skipped")]
 
 
 def judges_cost(report: RunReport) -> float | None:
@@ -505,8 +522,8 @@ def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] 
     chosen = f" --target={quote(target)}" if target != "default" else ""
     path = suite if _is_typeable(suite) else _as_glob(suite)
     named = f"./{path}" if path.startswith("-") else path
-    others = "".join(f" {_assigned(option)}" for option in options)
-    return f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}{others}"
+    command = f"{PROGRAM} eval {quote(named)} --eval-id={quote(_as_glob(case_id))}{chosen}"
+    return " ".join([command, *map(_assigned, options)])
 
 
 def _assigned(option: str) -> str:

@@ -16,7 +16,15 @@ from agentv_ci.contracts.action import Annotation, Level
 from agentv_ci.contracts.report import GateReasonKind, GateResult
 from agentv_ci.report.against_base import lowered_annotations
 from agentv_ci.report.quarantine import sentence
-from agentv_ci.report.view import DRY_RUN, GATE, RunView, more_text, score_text, trials_text
+from agentv_ci.report.view import (
+    DRY_RUN,
+    GATE,
+    RunView,
+    more_text,
+    score_text,
+    trials_text,
+    wrong_of,
+)
 
 MAX_ID = 100
 MAX_LINE = 400
@@ -45,27 +53,30 @@ def annotate(run: RunView, find_line: FindLine) -> Iterator[Annotation]:
         yield Annotation("notice", "Dry run", DRY_RUN.capitalize())
         return
     level: Level = "warning" if report.gate.verdict == "pass" else "error"
-    cases = [*run.errors, *run.failures]
+    cases = run.red
     if level == "error" and not (cases and _is_explained_by_cases(report.gate)):
         # The cases do not explain every reason.
-        reasons = (
-            "\n".join(map(_line, report.gate.reasons[:MAX_LINES])) or GATE[report.gate.verdict]
-        )
-        yield Annotation(
-            "notice" if report.gate.verdict == "nothing" else "error", run.title, reasons
-        )
+        yield _gate(run)
     for case in cases:
         yield _case(case, run, level, find_line)
+    yield from _remarks(run)
+
+
+def _gate(run: RunView) -> Annotation:
+    gate = run.report.gate
+    reasons = "\n".join(map(_line, gate.reasons[:MAX_LINES])) or GATE[gate.verdict]
+    return Annotation("notice" if gate.verdict == "nothing" else "error", run.title, reasons)
+
+
+def _remarks(run: RunView) -> Iterator[Annotation]:
+    """Yield lost trials, cases in quarantine that did not pass, and flaky cases."""
     for outcome, trial in run.lost_trials:
         what = "crashed" if trial.is_crash else "has no verdict"
         title = f"{_name(outcome, run)}: trial {trial.number} of {outcome.case.trials} {what}"
         yield _on_case(outcome, "warning", title, _line(trial.summary))
     for outcome in run.quarantined:
         if outcome.quarantine is not None and outcome.verdict != "pass":
-            title = (
-                f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}, "
-                "in quarantine"
-            )
+            title = f"{_title(outcome, run)}, in quarantine"
             yield _on_case(outcome, "notice", title, _line(sentence(outcome.quarantine)))
     for outcome in gating(run.outcomes):
         if outcome.flaky:
@@ -83,7 +94,7 @@ def _is_explained_by_cases(gate: GateResult) -> bool:
 
 
 def _case(outcome: CaseOutcome, run: RunView, level: Level, find_line: FindLine) -> Annotation:
-    wrong = [finding for finding in outcome.findings if finding.verdict not in ("pass", "skipped")]
+    wrong = wrong_of(outcome.findings)
     lines = [
         _line(f"{finding.title}: {finding.text or finding.verdict}")
         for finding in wrong[:MAX_LINES]
@@ -96,8 +107,8 @@ def _case(outcome: CaseOutcome, run: RunView, level: Level, find_line: FindLine)
     line = None
     if len(wrong) == 1:
         line = find_line(case.suite, case.id, wrong[0].name)
-    title = f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}"
-    return replace(_on_case(outcome, level, title, "\n".join(lines), line), is_failure=True)
+    annotation = _on_case(outcome, level, _title(outcome, run), "\n".join(lines), line)
+    return replace(annotation, is_failure=True)
 
 
 def _on_case(
@@ -105,6 +116,10 @@ def _on_case(
 ) -> Annotation:
     source = outcome.case.source
     return Annotation(level, title, message, source.path, line or source.line)
+
+
+def _title(outcome: CaseOutcome, run: RunView) -> str:
+    return f"{_name(outcome, run)}: {score_text(outcome.verdict, outcome.score)}"
 
 
 def _name(outcome: CaseOutcome, run: RunView) -> str:

@@ -22,7 +22,7 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, product
 from typing import Literal
 
 from junit_xml import TestCase, TestSuite
@@ -45,9 +45,8 @@ MAX_BYTES = 30_000_000
 MARKUP = 1_000
 """Bytes of a test's tags with short names."""
 CUTS = (
-    *(("passed", limit) for limit in (3_000, 1_000, 300, 100, 0)),
-    *(("others", limit) for limit in (3_000, 1_000, 300, 100, 0)),
-    *(("reasons", limit) for limit in (3_000, 1_000, 300)),
+    *product(("passed", "others"), (3_000, 1_000, 300, 100, 0)),
+    *product(("reasons",), (3_000, 1_000, 300)),
 )
 """The limits, in turn, for answers that passed, other answers, and the reasons of those."""
 
@@ -136,8 +135,8 @@ def render(run: RunView) -> Iterable[bytes]:
     """Return the document, with one `<testsuite>` per eval file in the order of their paths."""
     gate = run.report.gate
     entries = sorted(_fitted(_entries(run), MAX_BYTES), key=lambda entry: entry.order)
-    is_red = any(entry.blame is not None and entry.blame.kind != "skipped" for entry in entries)
-    if gate.exit_code != PASSED and not is_red:
+    kinds = _kinds(entries)
+    if gate.exit_code != PASSED and not (kinds["failure"] or kinds["error"]):
         # A failure for quality, an error for everything else.
         kind: Kind = "failure" if gate.verdict == "fail" else "error"
         blame = _Blame.of(kind, gate.verdict, gate.reasons, gate.verdict)
@@ -183,10 +182,7 @@ def _entries(run: RunView) -> Iterator[_Entry]:
             why = _excuse(run, is_made_up_for=row.case_key in made_up_for)
         entry = _of_row(row, why)
         quarantine = quarantined.get(row.case_key)
-        if quarantine is None:
-            yield entry
-        else:
-            yield _excused(entry, quarantine)
+        yield entry if quarantine is None else _excused(entry, quarantine)
     for outcome in run.outcomes:
         if outcome.missing > 0:
             yield _of_missing(outcome, run.report)
@@ -202,14 +198,7 @@ def _excuse(run: RunView, *, is_made_up_for: bool) -> str | None:
 
 
 def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
-    remark = ""
-    if excuse is not None and row.verdict in ("fail", "borderline"):
-        remark = f"{row.verdict}, score {row.score:.3f}; {excuse}"
-    elif excuse is not None and row.verdict == "error":
-        remark = f"{row.error_kind or 'error'}: {xml_text.line(row.error or '')}; {excuse}"
-    score: dict[str, str] = {}
-    if row.score is not None:
-        score = {"score": f"{row.score:.3f}"}
+    remark = "" if excuse is None else _remark(row, excuse)
     return _Entry(
         suite=row.suite,
         id=row.eval_id,
@@ -223,13 +212,25 @@ def _of_row(row: ResultRow, excuse: str | None) -> _Entry:
         blame=None if remark else _blame(row),
         answer=Excerpt(row.candidate_answer),
         remark=remark,
-        properties={
-            **score,
-            "verdict": row.verdict,
-            **_properties(
-                row.arm or row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run
-            ),
-        },
+        properties=_row_properties(row),
+    )
+
+
+def _remark(row: ResultRow, excuse: str) -> str:
+    """Return what became of a trial that is excused; empty if it passed or was skipped."""
+    if row.verdict in ("fail", "borderline"):
+        return f"{row.verdict}, score {row.score:.3f}; {excuse}"
+    if row.verdict == "error":
+        return f"{row.error_kind or 'error'}: {xml_text.line(row.error or '')}; {excuse}"
+    return ""
+
+
+def _row_properties(row: ResultRow) -> dict[str, str]:
+    properties: dict[str, str] = {"verdict": row.verdict}
+    if row.score is not None:
+        properties = {"score": f"{row.score:.3f}", **properties}
+    return properties | _properties(
+        row.arm or row.target, row.trial, row.digest, row.tags, dry_run=row.dry_run
     )
 
 
@@ -249,12 +250,6 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
     case = outcome.case
     ran = {trial.number for trial in outcome.trials}
     first = next(number for number in range(1, case.trials + 1) if number not in ran)
-    what = "not run" if report.leaves_cases else "no result"
-    which = f"{outcome.missing} of {case.trials} trials: {what}" if case.trials > 1 else what
-    if report.stopped is not None and report.leaves_cases:
-        reason = f"{which}: {STOPS[report.stopped]}"
-    else:
-        reason = which
     return _Entry(
         suite=case.suite,
         id=case.id,
@@ -262,11 +257,20 @@ def _of_missing(outcome: CaseOutcome, report: RunReport) -> _Entry:
         trial=first,
         path=case.source.path,
         line=case.source.line,
-        blame=_Blame.of("skipped", "skipped", [reason]),
+        blame=_Blame.of("skipped", "skipped", [_why_missing(outcome, report)]),
         properties=_properties(
             outcome.target, first, case.digest, case.tags or (), dry_run=report.dry_run
         ),
     )
+
+
+def _why_missing(outcome: CaseOutcome, report: RunReport) -> str:
+    why = "not run" if report.leaves_cases else "no result"
+    if outcome.case.trials > 1:
+        why = f"{outcome.missing} of {outcome.case.trials} trials: {why}"
+    if report.stopped is not None and report.leaves_cases:
+        why += f": {STOPS[report.stopped]}"
+    return why
 
 
 def _blame(row: ResultRow) -> _Blame | None:
@@ -303,15 +307,10 @@ def _properties(
 def _suite(
     path: str, entries: Sequence[_Entry], taken: _Names, properties: Mapping[str, str]
 ) -> Iterator[bytes]:
-    start = min((entry.start for entry in entries if entry.start is not None), default=None)
-    timestamp = None
-    if start is not None:
-        # Without a time zone, as strict readers expect.
-        timestamp = start.replace(tzinfo=None).isoformat(timespec="seconds")
     suite = TestSuite(
         xml_text.line(path),
         file=xml_text.path(path) if entries[0].path else None,
-        timestamp=timestamp,
+        timestamp=_timestamp(entries),
         properties=properties,
     )
     head = suite.build_xml_doc(encoding="utf-8")
@@ -322,6 +321,14 @@ def _suite(
     for entry in entries:
         yield _indented(_element(entry, _unique_name(entry, taken)), 2)
     yield b"  </testsuite>\n"
+
+
+def _timestamp(entries: Sequence[_Entry]) -> str | None:
+    """Return when the first test began, without a time zone, as strict readers expect."""
+    start = min((entry.start for entry in entries if entry.start is not None), default=None)
+    if start is None:
+        return None
+    return start.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def _unique_name(entry: _Entry, taken: _Names) -> str:
@@ -344,8 +351,7 @@ def _element(entry: _Entry, name: str) -> ET.Element:
         stdout=str(entry.answer) or None,
         stderr=entry.remark or None,
     )
-    element: ET.Element
-    (element,) = TestSuite("", [case]).build_xml_doc(encoding="utf-8")
+    element: ET.Element = TestSuite("", [case]).build_xml_doc(encoding="utf-8")[0]
     # junit-xml omits a time of 0 and does not support properties of test cases.
     element.set("time", _seconds(entry.milliseconds))
     if (blame := entry.blame) is not None:
@@ -358,8 +364,12 @@ def _element(entry: _Entry, name: str) -> ET.Element:
     return element
 
 
+def _kinds(entries: Sequence[_Entry]) -> Counter[Kind]:
+    return Counter(entry.blame.kind for entry in entries if entry.blame is not None)
+
+
 def _counts(entries: Sequence[_Entry]) -> dict[str, str]:
-    kinds = Counter(entry.blame.kind for entry in entries if entry.blame is not None)
+    kinds = _kinds(entries)
     return {
         "tests": str(len(entries)),
         "failures": str(kinds["failure"]),

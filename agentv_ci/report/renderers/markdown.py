@@ -32,11 +32,14 @@ from agentv_ci.report.inert_markdown import (
     code,
     diagnostic_item,
     fence,
+    first_items,
     folded,
+    item,
     link,
+    list_of,
     verbatim,
 )
-from agentv_ci.report.lines import figure_lines, flaky_lines, scenario_lines
+from agentv_ci.report.lines import Line, figure_lines, flaky_lines, scenario_lines, texts_of
 from agentv_ci.report.matrix_tables import case_table, target_table
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.quarantine_markdown import quarantine_section
@@ -145,33 +148,35 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         yield from _comparison(report.comparison, run)
     if run.proof is not None:
         yield Block(Rank.COMPARISON, _proof(run.proof, run))
-    cases = [*run.errors, *run.failures]
-    if cases:
+    if cases := run.red:
         yield Block(Rank.TABLE, _table(cases, run))
         yield Block(
             Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>"
         )
         yield from _details(cases, run)
         yield Block(Rank.TABLE, "</details>")
+    yield from _others(run)
+    yield from _figures("Flaky cases", flaky_lines(run))
+    yield from _figures("Validators", scenario_lines(report.scenario_reports))
+    yield from _figures("Figures", figure_lines(report))
+
+
+def _figures(title: str, lines: Iterable[Line]) -> Iterator[Block]:
+    texts = texts_of(lines)
+    if any(texts):
+        shown = "\n".join(view.first_lines(texts, MAX_LINES, "line"))
+        yield Block(Rank.FIGURES, folded(title, fence(shown.strip("\n"), "text")))
+
+
+def _others(run: RunView) -> Iterator[Block]:
+    """Yield lost trials, and the cases that do not gate or did not run."""
     if lost := run.lost_trials:
         yield Block(Rank.CASE, folded("Trials without a verdict", _lost(lost, run)))
     if (section := quarantine_section(run)) is not None:
         yield Block(Rank.COMPARISON, section)
     if skipped := run.skipped:
         named = [_skipped(outcome, run) for outcome in skipped]
-        yield Block(Rank.CASE, folded("Skipped cases", "\n".join(_some(named, MAX_REASONS))))
-    for title, lines in (
-        ("Flaky cases", flaky_lines(run)),
-        ("Validators", scenario_lines(report.scenario_reports)),
-        ("Figures", figure_lines(report)),
-    ):
-        texts = [line.text for line in lines]
-        if any(texts):
-            more = view.more_text(len(texts), MAX_LINES, "line")
-            yield Block(
-                Rank.FIGURES,
-                folded(title, fence("\n".join([*texts[:MAX_LINES], *more]).strip("\n"), "text")),
-            )
+        yield Block(Rank.CASE, folded("Skipped cases", "\n".join(first_items(named, MAX_REASONS))))
 
 
 def _side_by_side(run: RunView) -> Iterator[Block]:
@@ -192,31 +197,34 @@ def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
 
 def _verdict(run: RunView, last: PastRun | None) -> str:
     report, gate = run.report, run.report.gate
-    facts = " · ".join([f"**{view.counts_text(run)}**", *_facts(report, last)])
     lines = [f"## {SIGNS[gate.verdict]} {run.title}", ""]
     if report.against_base is not None and (
         lowered := [*lowered_text(report.against_base, run.links)]
     ):
         lines += [*lowered, ""]
-    lines.append(facts)
-    if not report.dry_run and report.experiment is None:
-        lines += ["", gate_line(report)]
-    if report.dry_run:
-        lines += ["", f"{view.DRY_RUN.capitalize()}."]
-    if (unknown := view.unknown_text(run)) is not None:
-        lines += ["", code(unknown)]
-    if (left_out := view.left_out_text(report)) is not None:
-        lines += ["", code(left_out)]
-    if (known := _mine_or_known(run)) is not None:
-        lines += ["", known]
+    lines.append(" · ".join([f"**{view.counts_text(run)}**", *_facts(report, last)]))
+    for remark in _remarks(run):
+        lines += ["", remark]
     if gate.reasons:
-        lines += [
-            "",
-            *_some(
-                [f"- {code(shortened(reason, MAX_REASON))}" for reason in gate.reasons], MAX_REASONS
-            ),
-        ]
+        lines += ["", *_reasons(gate.reasons)]
     return "\n".join(lines)
+
+
+def _remarks(run: RunView) -> Iterator[str]:
+    """Yield what else there is to say of the verdict."""
+    report = run.report
+    if report.dry_run:
+        yield f"{view.DRY_RUN.capitalize()}."
+    elif report.experiment is None:
+        yield gate_line(report)
+    yield from map(code, filter(None, [view.unknown_text(run), view.left_out_text(report)]))
+    if (known := _mine_or_known(run)) is not None:
+        yield known
+
+
+def _reasons(reasons: Iterable[str]) -> list[str]:
+    items = [item(code(shortened(reason, MAX_REASON))) for reason in reasons]
+    return first_items(items, MAX_REASONS)
 
 
 def _mine_or_known(run: RunView) -> str | None:
@@ -224,7 +232,7 @@ def _mine_or_known(run: RunView) -> str | None:
 
     None if that is unknown.
     """
-    red = [*run.errors, *run.failures]
+    red = run.red
     if run.base is None or not red:
         return None
     numbers = dict.fromkeys(("green", "red", "flaky", "unknown"), 0)
@@ -336,9 +344,8 @@ def _row(cases: Sequence[CaseOutcome], run: RunView) -> str:
 
 def _why(outcome: CaseOutcome) -> str:
     """Return why a case did not pass: its first evaluator that did not, or its error."""
-    wrong = [finding for finding in outcome.findings if finding.verdict not in ("pass", "skipped")]
-    if wrong:
-        return f"{wrong[0].title}: {wrong[0].text or wrong[0].verdict}"
+    for finding in view.wrong_of(outcome.findings):
+        return f"{finding.title}: {finding.text or finding.verdict}"
     return outcome.summary
 
 
@@ -357,18 +364,11 @@ def _link(outcome: CaseOutcome, run: RunView) -> str:
     )
 
 
-def _some(lines: Sequence[str], limit: int) -> list[str]:
-    return [*lines[:limit], *(f"- {more}" for more in view.more_text(len(lines), limit))]
-
-
 def _comparison(comparison: Comparison, run: RunView) -> Iterator[Block]:
     parts = [f"### Against {code(comparison.base)}", f"**{view.changes_text(comparison)}**"]
-    remarks = list(map(code, view.one_sided(comparison)))
-    remarks += [
-        *_statement(comparison),
-        *((f"⚠️ {code(warning)}") for warning in comparison.warnings),
-    ]
-    parts.append("\n".join(f"- {remark}" for remark in remarks))
+    remarks = [*map(code, view.one_sided(comparison)), *_statement(comparison)]
+    remarks += [f"⚠️ {code(warning)}" for warning in comparison.warnings]
+    parts.append(list_of(remarks))
     changed = [case for case in comparison.cases if case.change in CHANGES]
     if changed:
         sources = {outcome.key: outcome.case.source for outcome in run.outcomes}
@@ -406,13 +406,11 @@ def _proof(proof: Proof, run: RunView) -> str:
     parts = [f"### {SIGNS['pass' if proof.gate.passed else 'fail']} Proof: {headline(proof).text}"]
     if not is_of(proof, run.report.plan_digest):
         parts.append(OF_ANOTHER_PLAN)
-    reasons = _some(
-        [f"- {code(shortened(reason, MAX_REASON))}" for reason in proof.gate.reasons], MAX_REASONS
-    )
-    parts.append("\n".join([*reasons, *(f"- {fact.text}" for fact in facts(proof))]))
+    parts.append("\n".join([*_reasons(proof.gate.reasons), *map(item, texts_of(facts(proof)))]))
     if found := shown_findings(proof):
         items = [diagnostic_item(diagnostic, diagnostic.path, run.links) for diagnostic in found]
-        parts.append(folded(counted(len(found), "finding"), "\n".join(_some(items, MAX_REASONS))))
+        shown = "\n".join(first_items(items, MAX_REASONS))
+        parts.append(folded(counted(len(found), "finding"), shown))
     return "\n\n".join(parts)
 
 
@@ -444,7 +442,7 @@ def _case(outcome: CaseOutcome, run: RunView) -> str:
                 f"{view.score_text(outcome.verdict, outcome.score)}"
             ),
             " · ".join(filter(None, facts)),
-            "\n".join(_some([*map(_finding, outcome.findings)], MAX_FINDINGS))
+            "\n".join(first_items([*map(_finding, outcome.findings)], MAX_FINDINGS))
             or code(outcome.summary),
             *([verbatim(command, "sh")] if 0 < len(command) <= MAX_COMMAND else []),
         ]
@@ -460,7 +458,7 @@ def _lost(trials: Sequence[tuple[CaseOutcome, TrialOutcome]], run: RunView) -> s
             f"- ⚠️ {name} trial {trial.number} of {outcome.case.trials}, {place}: "
             f"{code(trial.summary)}"
         )
-    return "\n".join(_some(lines, MAX_REASONS))
+    return "\n".join(first_items(lines, MAX_REASONS))
 
 
 def _skipped(outcome: CaseOutcome, run: RunView) -> str:

@@ -46,7 +46,7 @@ def render(run: RunView) -> Iterable[bytes]:
     lost: list[tuple[CaseOutcome, TrialOutcome]] = []
     if not report.dry_run:
         excused = (outcome for outcome in run.quarantined if outcome.verdict in RULE_OF)
-        cases = [*run.errors, *run.failures, *excused]
+        cases = [*run.red, *excused]
         lost = run.lost_trials
     cases.sort(key=lambda outcome: ORDER.index(RULE_OF[outcome.verdict]))
     seen: Counter[str] = Counter()
@@ -59,17 +59,19 @@ def render(run: RunView) -> Iterable[bytes]:
         _result(outcome, known[outcome.key], run.again(outcome)) for outcome in cases[:MAX_RESULTS]
     ]
     results += [_lost(case, trial, known[case.key]) for case, trial in lost[:MAX_RESULTS]]
-    if report.gate.exit_code != PASSED and not any(
-        result["level"] == "error" and "suppressions" not in result for result in results
-    ):
+    if report.gate.exit_code != PASSED and not any(map(_is_red, results)):
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
     yield log(rules, results, invocations=[_invocation(report, len(cases) - MAX_RESULTS)]).encode()
 
 
+def _is_red(result: JsonObject) -> bool:
+    return result["level"] == "error" and "suppressions" not in result
+
+
 def _result(outcome: CaseOutcome, known: JsonObject, again: str) -> JsonObject:
     case = outcome.case
-    place = location(case.source.path, {"startLine": max(case.source.line, 1)})
+    place = _location(outcome)
     place["logicalLocations"] = [
         {"name": case.id, "kind": "member", "fullyQualifiedName": f"{case.suite}:{case.id}"}
     ]
@@ -115,11 +117,14 @@ def _lost(outcome: CaseOutcome, trial: TrialOutcome, known: JsonObject) -> JsonO
     return {
         **_of_rule("trial-errored"),
         "message": message(f"{name} {what}\n{printable(trial.summary)}"),
-        "locations": [
-            location(outcome.case.source.path, {"startLine": max(outcome.case.source.line, 1)})
-        ],
+        "locations": [_location(outcome)],
         "partialFingerprints": {name: f"{value}/{trial.number}" for name, value in known.items()},
     }
+
+
+def _location(outcome: CaseOutcome) -> JsonObject:
+    source = outcome.case.source
+    return location(source.path, {"startLine": max(source.line, 1)})
 
 
 def _message(outcome: CaseOutcome, again: str) -> JsonObject:
@@ -155,16 +160,18 @@ def _gate(report: RunReport, outcomes: Sequence[CaseOutcome]) -> JsonObject:
 
 
 def _invocation(report: RunReport, left_out: int) -> JsonObject:
-    notes = [("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
+    notes = [_note("note", f"dry run: {DRY_RUN}")] if report.dry_run else []
     if left_out > 0:
-        notes += [("note", f"{counted(left_out, 'more case')} did not pass")]
+        notes += [_note("note", f"{counted(left_out, 'more case')} did not pass")]
     level = "note" if report.gate.exit_code == PASSED else "error"
-    notes += [(level, printable(reason)) for reason in report.gate.reasons]
+    notes += [_note(level, printable(reason)) for reason in report.gate.reasons]
     return {
         "executionSuccessful": report.gate.exit_code in (PASSED, FAILED),
         "exitCode": report.gate.exit_code,
         "exitCodeDescription": report.gate.verdict,
-        "toolExecutionNotifications": [
-            {"level": level, "message": message(text)} for level, text in notes
-        ],
+        "toolExecutionNotifications": [*notes],
     }
+
+
+def _note(level: str, text: str) -> JsonObject:
+    return {"level": level, "message": message(text)}

@@ -7,6 +7,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.trial_outcomes import Finding
 from agentv_ci.base.text import on_one_line, shortened
 from agentv_ci.contracts.report import GateResult
 from agentv_ci.report.experiment import experiment_lines, verdict_line
@@ -30,8 +31,8 @@ from agentv_ci.report.view import (
     counts_text,
     cut_text,
     duration_text,
+    first_lines,
     left_out_text,
-    more_text,
     score_text,
     stored_text,
     unknown_text,
@@ -73,21 +74,12 @@ def _lines(run: RunView) -> Iterator[Line]:
     report = run.report
     if report.dry_run:
         yield Line(f"dry run: {DRY_RUN}", "warn")
-    yield from _cases("errors", run.errors, run)
-    yield from _lost_trials(run)
-    yield from _cases("failures, worst first", run.failures, run)
-    yield from flaky_lines(run)
-    yield from _skipped(run)
-    yield from quarantine_lines(run)
+    yield from _not_passed(run)
     yield Line(counts_text(run), "strong")
     if (stored := stored_text(report)) is not None:
         yield Line(stored)
-    if (cut := cut_text(report)) is not None:
-        yield Line(cut, "warn")
-    if (unknown := unknown_text(run)) is not None:
-        yield Line(unknown, "warn")
-    if (left_out := left_out_text(report)) is not None:
-        yield Line(left_out, "warn")
+    for caveat in filter(None, [cut_text(report), unknown_text(run), left_out_text(report)]):
+        yield Line(caveat, "warn")
     yield from matrix_lines(matrix_cases(run))
     yield from figure_lines(report)
     yield from _time(run)
@@ -98,6 +90,15 @@ def _lines(run: RunView) -> Iterator[Line]:
     if report.experiment is not None:
         yield from experiment_lines(report.experiment)
     yield from _gate(report.gate)
+
+
+def _not_passed(run: RunView) -> Iterator[Line]:
+    yield from _cases("errors", run.errors, run)
+    yield from _lost_trials(run)
+    yield from _cases("failures, worst first", run.failures, run)
+    yield from flaky_lines(run)
+    yield from _skipped(run)
+    yield from quarantine_lines(run)
 
 
 def _tolerated(comparison: Comparison) -> Iterator[Line]:
@@ -192,17 +193,19 @@ def _reasons(outcome: CaseOutcome) -> Iterator[str]:
             yield from _wrapped(text)
         return
     for finding in findings:
-        score = ""
-        if finding.verdict not in ("error", "skipped"):
-            score = f"{finding.score:.3f}"
-        text = (
-            f"{finding.verdict:<10} {score:<5}  {on_one_line(finding.title)}: "
-            f"{on_one_line(finding.text)}"
-        ).removesuffix(": ")
+        text = _finding(finding)
         if finding.type == "schema" or finding.verdict == "pass":
             yield _cut(text)
         else:
             yield from _wrapped(text, indent="  ")
+
+
+def _finding(finding: Finding) -> str:
+    score = ""
+    if finding.verdict not in ("error", "skipped"):
+        score = f"{finding.score:.3f}"
+    about = f"{on_one_line(finding.title)}: {on_one_line(finding.text)}"
+    return f"{finding.verdict:<10} {score:<5}  {about}".removesuffix(": ")
 
 
 def _time(run: RunView) -> Iterator[Line]:
@@ -234,8 +237,7 @@ def _gate(gate: GateResult) -> Iterator[Line]:
             if gate.exit_code == 0:
                 enforced = " (not enforced: `agentv-ci report` judges all shards)"
             yield Line(f"gate: {GATE[gate.verdict]}{enforced}", "bad")
-            reasons = list(map(on_one_line, gate.reasons[:MAX_SHOWN]))
-            for text in (*reasons, *more_text(len(gate.reasons), MAX_SHOWN)):
+            for text in first_lines(list(map(on_one_line, gate.reasons)), MAX_SHOWN):
                 yield Line(f"  {text}", "bad")
 
 

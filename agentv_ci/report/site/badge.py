@@ -17,7 +17,7 @@ MOSTLY = 0.9
 def badge(newest: Point | None) -> str:
     """Return an SVG image."""
     text, color = message_of(newest), _color_of(newest)
-    left, right = (round(len(each) * CHARACTER) + PADDING for each in (LABEL, text))
+    left, right = _width(LABEL), _width(text)
     title = escape(f"{LABEL}: {text}")
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">
@@ -30,6 +30,10 @@ def badge(newest: Point | None) -> str:
   </g>
 </svg>
 """
+
+
+def _width(text: str) -> int:
+    return round(len(text) * CHARACTER) + PADDING
 
 
 def message_of(newest: Point | None) -> str:

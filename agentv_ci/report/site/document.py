@@ -102,13 +102,20 @@ def render(site: SiteView) -> Mapping[str, bytes]:
 
 def status(ledger: Ledger, newest: Point | None) -> JsonObject:
     """Return the figures of the newest run, for programs; null where there is none."""
-    figures: JsonObject = {"message": message_of(newest), "runs": len(ledger.runs)}
     head = None
     if ledger.runs:
         head = ledger.runs[-1].head
-    figures |= {name: getattr(head, name, None) for name in ("time", "commit", "run_url")}
-    counts = ("cases", "passed", "graded", "rate", "score", "cost_usd")
-    return figures | {name: getattr(newest, name, None) for name in counts}
+    return {
+        "message": message_of(newest),
+        "runs": len(ledger.runs),
+        **_fields(head, "time", "commit", "run_url"),
+        **_fields(newest, "cases", "passed", "graded", "rate", "score", "cost_usd"),
+    }
+
+
+def _fields(source: object, *names: str) -> JsonObject:
+    """Return some fields of an object; those that it does not have are null."""
+    return {name: getattr(source, name, None) for name in names}
 
 
 def _page(site: SiteView, shown: Shown, everything: Series) -> bytes:

@@ -59,9 +59,7 @@ class Track(Struct):
 
     def values(self, name: str) -> list[JsonValue] | None:
         """Return a figure of every run; None if there is none at all."""
-        found = [
-            getattr(self.lines[n], name) if n in self.lines else None for n in range(self.runs)
-        ]
+        found = [getattr(self.lines.get(number), name, None) for number in range(self.runs)]
         if all(value is None for value in found):
             return None
         return found

@@ -17,11 +17,11 @@ def fitting_block(name: str, value: JsonObject, limit: int) -> bytes:
 
     If its texts are too long, only their beginnings are kept.
     """
-    pieces = (
-        block(name, _beginnings(value, longest)) for longest in (MAX_TEXT, 20_000, 4_000, 800)
-    )
-    fitting = (piece for piece in pieces if len(piece) <= limit)
-    return next(fitting, None) or block(name, _beginnings(value, 100))
+    for longest in (MAX_TEXT, 20_000, 4_000, 800):
+        piece = block(name, _beginnings(value, longest))
+        if len(piece) <= limit:
+            return piece
+    return block(name, _beginnings(value, 100))
 
 
 def _beginnings(value: JsonValue, longest: int) -> JsonValue:

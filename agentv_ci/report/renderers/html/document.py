@@ -25,6 +25,7 @@ from agentv_ci.contracts.report import (
     Validation,
 )
 from agentv_ci.report import view
+from agentv_ci.report.lines import texts_of
 from agentv_ci.report.proof import OF_ANOTHER_PLAN, facts, headline, is_of, shown_findings
 from agentv_ci.report.quarantine import expired, expired_text
 from agentv_ci.report.renderers.html.blocks import fitting_block
@@ -92,12 +93,7 @@ def _page(run: RunView, trials: Trials) -> tuple[bytes, bytes]:
         numbers=trials.numbers,
         columns=columns(gating(run.outcomes)),
         plot=scatter(trials.points),
-        remarks=[
-            *map(expired_text, expired(run)),
-            *view.caveats(report),
-            *view.cost_remarks(report),
-            *filter(None, [view.cut_text(report), view.stored_text(report)]),
-        ],
+        remarks=list(_remarks(run)),
         judges_cost=view.judges_cost(report),
         proof=run.proof,
         proof_lines=_proof_lines(run.proof),
@@ -177,11 +173,18 @@ def commit_of(run: RunView) -> tuple[str, str] | None:
     return "", f"{commit[:12]} with changes" if dirty else commit[:12]
 
 
+def _remarks(run: RunView) -> Iterator[str]:
+    yield from map(expired_text, expired(run))
+    yield from view.caveats(run.report)
+    yield from view.cost_remarks(run.report)
+    yield from filter(None, [view.cut_text(run.report), view.stored_text(run.report)])
+
+
 def _proof_lines(proof: Proof | None) -> list[str]:
     """Return the headline and the facts of a proof; empty without one."""
     if proof is None:
         return []
-    return [line.text for line in (headline(proof), *facts(proof))]
+    return texts_of([headline(proof), *facts(proof)])
 
 
 def _validations(report: RunReport) -> Iterator[tuple[str, Validation | FailedValidation]]:

@@ -89,8 +89,10 @@ class Forest(Struct, frozen=True):
 def forest(found: ExperimentReport) -> Forest:
     """Return the forest plot of an experiment."""
     shown = [effect for effect in found.effects if effect.estimate is not None]
-    figures = ((effect.estimate, effect.low, effect.high) for effect in shown)
-    axis = axis_of(list(chain.from_iterable(figures)), LEFT, RIGHT)
+    changes: list[float | None] = []
+    for effect in shown:
+        changes += (effect.estimate, effect.low, effect.high)
+    axis = axis_of(changes, LEFT, RIGHT)
     bars = [
         Bar(effect, TOP + ROW * (row + 0.5), tone_of(effect.verdict), _text(effect))
         for row, effect in enumerate(shown)
@@ -151,17 +153,21 @@ def shown_experiment(found: ExperimentReport) -> ShownExperiment:
 
 
 def _look_plot(arm: str, looks: Sequence[Look]) -> LookPlot:
-    ends = list(chain.from_iterable((look.low, look.high) for look in looks))
+    ends = chain.from_iterable((look.low, look.high) for look in looks)
     axis = axis_of(ends, LOOKS_BOTTOM, LOOKS_TOP)
     last = max(*(look.trials for look in looks), 1)
-    places = [
-        round(LOOKS_LEFT + look.trials / last * (LOOKS_RIGHT - LOOKS_LEFT), 1) for look in looks
-    ]
-    highs = [axis.at(look.high, otherwise=1) for look in looks]
-    lows = [axis.at(look.low, otherwise=-1) for look in looks]
-    around = [*zip(places, highs, strict=True), *reversed([*zip(places, lows, strict=True)])]
-    line = zip(places, (axis.at(look.estimate) for look in looks), strict=True)
-    return LookPlot(arm, looks, axis, _path(line), f"{_path(around)}z", places)
+    places: list[float] = []
+    line: list[tuple[float, float]] = []
+    upper: list[tuple[float, float]] = []
+    lower: list[tuple[float, float]] = []
+    for look in looks:
+        place = round(LOOKS_LEFT + look.trials / last * (LOOKS_RIGHT - LOOKS_LEFT), 1)
+        places.append(place)
+        line.append((place, axis.at(look.estimate)))
+        upper.append((place, axis.at(look.high, otherwise=1)))
+        lower.append((place, axis.at(look.low, otherwise=-1)))
+    band = f"{_path([*upper, *reversed(lower)])}z"
+    return LookPlot(arm, looks, axis, _path(line), band, places)
 
 
 def _path(points: Iterable[tuple[float, float]]) -> str:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 
 from msgspec import Struct, field
@@ -159,10 +159,8 @@ class Trials(Struct):
 
     def totals(self) -> dict[int, JsonObject]:
         """Return the mean time and the sum of costs of each case that has trials."""
-        by_case = {
-            case: list(points) for case, points in groupby(self.points, key=attrgetter("case"))
-        }
-        return {case: _totals(points) for case, points in by_case.items()}
+        by_case = groupby(self.points, key=attrgetter("case"))
+        return {case: _totals(list(points)) for case, points in by_case}
 
 
 def _question(row: ResultRow) -> str:
@@ -286,22 +284,23 @@ def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dic
 
     Suites are sorted; targets are in the order of the author.
     """
-    targets = dict.fromkeys(outcome.target for outcome in outcomes)
-    return numbered({outcome.case.suite for outcome in outcomes}), {
-        name: number for number, name in enumerate(targets)
-    }
+    suites = sorted({outcome.case.suite for outcome in outcomes})
+    return numbered(suites), numbered(dict.fromkeys(outcome.target for outcome in outcomes))
 
 
 def filter_names(trials: Trials) -> tuple[dict[str, int], dict[str, int]]:
     """Return tags of cases and evaluators that did not always pass, each with its number."""
-    tags = set(chain.from_iterable(brief.tags for brief in trials.briefs.values()))
-    misses = set(chain.from_iterable(brief.misses for brief in trials.briefs.values()))
-    return numbered(tags, MAX_NAMES), numbered(misses, MAX_NAMES)
+    tags: set[str] = set()
+    misses: set[str] = set()
+    for brief in trials.briefs.values():
+        tags.update(brief.tags)
+        misses |= brief.misses
+    return numbered(sorted(tags)[:MAX_NAMES]), numbered(sorted(misses)[:MAX_NAMES])
 
 
-def numbered(names: Iterable[str], most: int | None = None) -> dict[str, int]:
+def numbered(names: Iterable[str]) -> dict[str, int]:
     """Return the names in their order, each with its number."""
-    return {name: number for number, name in enumerate(sorted(names)[:most])}
+    return {name: number for number, name in enumerate(names)}
 
 
 def _without_blanks(entry: JsonObject) -> JsonObject:
