@@ -136,6 +136,12 @@ def well_formed_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def last_line(text: str) -> str:
+    """Return the last line that is not blank; empty without one."""
+    lines = text.rstrip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
 def first_few(names: Sequence[str]) -> str:
     """Return the first few names, and the number of the others."""
     shown = ", ".join(names[:MAX_NAMED])

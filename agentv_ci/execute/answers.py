@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentv_ci.base.json_access import count_at, objects_at, text_at, value_at
-from agentv_ci.contracts.base import JsonValue
+from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProviderError, Response, is_broken
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
 
@@ -83,10 +83,8 @@ def gemini_usage(block: JsonValue) -> Usage | None:
     if not isinstance(block, dict):
         return None
     read = _sum(block, "promptTokenCount", "toolUsePromptTokenCount")
-    written, total = (
-        _sum(block, "candidatesTokenCount", "thoughtsTokenCount"),
-        count_at(block, "totalTokenCount"),
-    )
+    written = _sum(block, "candidatesTokenCount", "thoughtsTokenCount")
+    total = count_at(block, "totalTokenCount")
     if written is None and read is not None and total is not None:
         # A blocked answer has no count of its own.
         written = max(0, total - read)
@@ -109,6 +107,16 @@ def _sum(block: JsonValue, *names: str) -> int | None:
     return sum(counts) if counts else None
 
 
+def of_type(objects: Iterable[JsonObject], kind: str) -> list[JsonObject]:
+    """Return the objects whose `type` is this one."""
+    return [item for item in objects if item.get("type") == kind]
+
+
+def joined(objects: Iterable[JsonObject], name: str) -> str:
+    """Return the texts that objects have under a name, as one."""
+    return "".join(text_at(item, name) or "" for item in objects)
+
+
 def error_message(body: JsonValue) -> str | None:
     """Return the message of an error body.
 
@@ -121,8 +129,10 @@ def error_message(body: JsonValue) -> str | None:
         case list():
             return "; ".join(map(_located, objects_at(body))) or None
         case dict():
-            inner = (error_message(body.get(key)) for key in ("error", "message", "detail"))
-            return next((reason for reason in inner if reason), None)
+            for key in ("error", "message", "detail"):
+                if reason := error_message(body.get(key)):
+                    return reason
+            return None
         case _:
             return None
 

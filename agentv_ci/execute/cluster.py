@@ -148,10 +148,11 @@ class Cluster:
     async def require_resources(self, what: str, resources: Mapping[str, float]) -> None:
         """Raise UsageError if no worker has these resources: Dask would wait for one."""
         workers = (await self._client.scheduler.identity())["workers"].values()
-        if not any(
-            all(worker["resources"].get(key, 0) >= value for key, value in resources.items())
-            for worker in workers
-        ):
+
+        def fits(worker: Mapping[str, Mapping[str, float]]) -> bool:
+            return all(worker["resources"].get(key, 0) >= need for key, need in resources.items())
+
+        if not any(map(fits, workers)):
             needed = ", ".join(f"{key}: {value:g}" for key, value in resources.items())
             hint = "start one with: dask worker --resources 'NAME=NUMBER'"
             raise UsageError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain, count
+from itertools import chain, count, filterfalse
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ def mirrored(files: Iterable[InputFile], folder: Path) -> tuple[InputFile, ...]:
     copies: dict[str, InputFile] = {}
     for file in files:
         names = chain([file.path.name], (f"{file.path.name}.{number}" for number in count(1)))
-        name = next(name for name in names if name not in copies)
+        name = next(filterfalse(copies.__contains__, names))
         folder.mkdir(exist_ok=True)
         # Not the metadata: agents may have to edit a file that is read-only in the repository.
         (folder / name).write_bytes(file.path.read_bytes())

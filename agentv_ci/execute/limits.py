@@ -163,10 +163,7 @@ class Limit:
                 await self.shared.release()
 
     async def pause(self, error: ProviderError, wait_s: float) -> None:
-        """Give the slot away, wait, and take one again.
-
-        Raises the error when the target is down.
-        """
+        """Give the slot away, wait, and take one again; raises the error if the target is down."""
         self._failed(error, hold_s=wait_s if error.retry_after_s is not None else 0.0)
         if self._is_down:
             error.detail = self._down

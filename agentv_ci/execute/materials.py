@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -81,12 +81,7 @@ class Materials:
         if self._scratch is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="agentv-ci-")
         places = {file.path: _below(file.path) for file in references}
-        folders = (Path(self._scratch.name, str(number)) for number in count())
-        folder = next(
-            each
-            for each in folders
-            if not any((each / place).exists() for place in places.values())
-        )
+        folder = _folder_without(places.values(), Path(self._scratch.name))
         try:
             for reference in references:
                 copy = folder / places[reference.path]
@@ -97,6 +92,14 @@ class Materials:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return {path: folder / place for path, place in places.items()}
+
+
+def _folder_without(places: Collection[Path], root: Path) -> Path:
+    """Return a numbered folder in which all of these places are free."""
+    folders = (root / str(number) for number in count())
+    return next(
+        folder for folder in folders if not any((folder / place).exists() for place in places)
+    )
 
 
 def _below(path: str) -> Path:

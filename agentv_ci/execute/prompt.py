@@ -49,15 +49,11 @@ def build_request(
     case: PlanCase, files: Files, locate: Locate, *, cwd: Path, seed: int | None
 ) -> Request:
     """Return the question of a case for its first attempt."""
-    guidelines = "\n\n".join(
-        _block(reference.path, files[reference.sha256].text) for reference in case.guidelines
-    )
+    guidelines = _guidelines(case, files)
     return Request(
         case_id=case.id,
         prompt=_flat(case.input_messages, lambda part: _part(part, files)),
-        task=_flat(case.input_messages, part_outline)
-        if _shows_files(case.input_messages)
-        else None,
+        task=_task(case.input_messages),
         guidelines=guidelines,
         chat=_chat(case.input_messages, files, guidelines),
         timeout_s=case.timeout_seconds,
@@ -66,10 +62,23 @@ def build_request(
         seed=seed,
         system_prompt=case.system_prompt,
         workspace=key_of(case.workspace) if case.workspace is not None else None,
-        attached={
-            file.sha256: _base64(files[file.sha256]) for file in attached_files(case.input_messages)
-        },
+        attached=_attached(case.input_messages, files),
     )
+
+
+def _guidelines(case: PlanCase, files: Files) -> str:
+    return "\n\n".join(_block(file.path, files[file.sha256].text) for file in case.guidelines)
+
+
+def _task(messages: Sequence[PlanMessage]) -> str | None:
+    """Return the question with its files named instead of shown; None if it shows none."""
+    if any(map(_is_shown, chain.from_iterable(message.content for message in messages))):
+        return _flat(messages, part_outline)
+    return None
+
+
+def _attached(messages: Sequence[PlanMessage], files: Files) -> dict[str, str]:
+    return {file.sha256: _base64(files[file.sha256]) for file in attached_files(messages)}
 
 
 def has_reference(case: PlanCase) -> bool:
@@ -134,10 +143,6 @@ def _part(part: Part, files: Files) -> str:
     return part_outline(part)
 
 
-def _shows_files(messages: Sequence[PlanMessage]) -> bool:
-    return any(map(_is_shown, chain.from_iterable(message.content for message in messages)))
-
-
 def _is_shown(part: Part) -> TypeGuard[FilePart]:
     """Whether a part is a file whose text is in the prompt."""
     return isinstance(part, FilePart) and part.type != "guideline"
@@ -148,14 +153,12 @@ def _block(path: str, text: str) -> str:
 
 
 def _flat(messages: Sequence[PlanMessage], say: Callable[[Part], str]) -> str:
-    texts = [(message, message.text(say)) for message in messages]
-    speaking = sum(1 for message, text in texts if text and not _only_guidelines(message))
+    texts = [(message, text) for message in messages if (text := message.text(say))]
+    speaking = sum(not _only_guidelines(message) for message, _ in texts)
     marked = speaking > 1 or any(message.role in ("assistant", "tool") for message in messages)
     if not marked:
-        return "\n\n".join(text for _, text in texts if text)
-    return "\n\n".join(
-        f"@[{message.role.capitalize()}]:\n{text}" for message, text in texts if text
-    )
+        return "\n\n".join(text for _, text in texts)
+    return "\n\n".join(f"@[{message.role.capitalize()}]:\n{text}" for message, text in texts)
 
 
 def _only_guidelines(message: PlanMessage) -> bool:
@@ -198,9 +201,9 @@ def _mixed(message: PlanMessage, files: Files) -> Iterator[str | Attachment]:
         message.content, lambda part: isinstance(part, AttachmentPart)
     ):
         if is_attached:
-            yield from (
-                _attachment(part, files) for part in parts if isinstance(part, AttachmentPart)
-            )
+            for part in parts:
+                if isinstance(part, AttachmentPart):
+                    yield _attachment(part, files)
         elif text := "\n\n".join(text for part in parts if (text := _part(part, files))):
             yield text
 

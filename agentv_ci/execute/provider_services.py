@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -72,6 +72,14 @@ class ProviderServices(Struct, frozen=True):
         reason = response.finish_reason
         if reason is not None and is_cut(reason):
             self.warn(about_case(f"{target}: {cut_warning(reason, setting)}", case_id))
+
+    def warn_of_seed(self, target: str, asked: str) -> None:
+        """Warn of a seed; `asked` is what does not support it."""
+        self.warn(f"{target}: seeds are ignored: the {asked} does not support them")
+
+    def own_files(self, names: Iterable[str]) -> list[Path]:
+        """Return the files of a target by their names, which are relative to the repository."""
+        return [self.root / name for name in names]
 
     def place(self, path: str) -> Path:
         """Return the absolute form of a target's path, with `~` expanded.

@@ -65,12 +65,12 @@ def resolve_plan(
 def _with_mocks(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Target]:
     judges = set(chain.from_iterable(case.judges for case in heads_of(plan)))
     width = cases_at_once(None, [targets[key] for key in judges])
-    return {
-        key: target
-        if key in judges
-        else MockTarget(name=target.name, provider="mock", workers=width)
+    mocks = {
+        key: MockTarget(name=target.name, provider="mock", workers=width)
         for key, target in targets.items()
+        if key not in judges
     }
+    return {**targets, **mocks}
 
 
 def resolve_targets(
@@ -239,10 +239,7 @@ def _refused(error: ValidationError) -> Mapping[str, str]:
 
 
 def _invalid(target: Target) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a resolved target with invalid values, and why.
-
-    Never the value itself.
-    """
+    """Yield the fields of a resolved target with invalid values, and why; never the value itself."""
     for field, value in target.model_dump(mode="json", exclude_none=True).items():
         if _holds_reference(value):
             yield field, "the value is an environment reference itself"

@@ -25,6 +25,7 @@ from agentv_ci.contracts.plan_parts import TextPart
 
 CHARACTERS_A_QUESTION = 4_000
 """How much text takes as long as one more question."""
+CHARACTERS_A_FILE = CHARACTERS_A_QUESTION // 4
 JUDGEMENT, SCRIPT, CHECK = 1.0, 0.5, 0.01
 """How long evaluators take, as multiples of a question."""
 
@@ -97,9 +98,9 @@ def efforts(plan: Plan, durations_s: Mapping[CaseKey, float]) -> list[float]:
 
 
 def _size(case: PlanCase) -> float:
-    parts = list(chain.from_iterable(message.content for message in case.input_messages))
-    characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
-    characters += CHARACTERS_A_QUESTION // 4 * sum(not isinstance(part, TextPart) for part in parts)
+    characters = 0
+    for part in chain.from_iterable(message.content for message in case.input_messages):
+        characters += len(part.text) if isinstance(part, TextPart) else CHARACTERS_A_FILE
     return 1.0 + characters / CHARACTERS_A_QUESTION + sum(map(_effort, flat(case.evaluators)))
 
 

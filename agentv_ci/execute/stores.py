@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -271,19 +271,14 @@ class AnswerStores:
         if self._dry_run or isinstance(target, MockTarget):
             return question
         case: JsonValue = [trial.case.suite, request.case_id]
+        key_of = partial(question_key, request=request, trial=trial.number, occurrence=occurrence)
         if self._cache is not None:
             # Commands and agents may see the case. A recording repeats the same run, so it always
             # counts the case.
             seen = None if isinstance(target, HttpTarget) else case
-            cached = question_key(
-                self._settings[key], request, trial=trial.number, occurrence=occurrence, case=seen
-            )
-            question = replace(question, cached=cached)
+            question = replace(question, cached=key_of(self._settings[key], case=seen))
         if self._record is not None or self._replay is not None:
-            recorded = question_key(
-                self._written[key], request, trial=trial.number, occurrence=occurrence, case=case
-            )
-            question = replace(question, recorded=recorded)
+            question = replace(question, recorded=key_of(self._written[key], case=case))
         return question
 
     def find(self, question: Question) -> Response | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from itertools import chain, count
+from itertools import chain, count, filterfalse
 
 from msgspec.structs import replace
 
@@ -110,18 +110,15 @@ class OpenTargets:
             )
 
     async def ask_together(self, key: str, questions: Iterable[tuple[Trial, Request]]) -> None:
-        """Ask all questions to a target in one session.
+        """Ask all questions to a target in one session; if that fails, every trial asks its own.
 
         That needs `provider_batching`, and a provider that supports it.
-
-        If that fails, every trial asks its own question.
         """
         target, provider = self._resolved[key], self._providers.get(key)
         if target.provider_batching is not True or self._options.dry_run or provider is None:
             return
-        log, monotonic = self._services.log, self._services.environment.monotonic
         if not isinstance(provider, BatchProvider):
-            log(
+            self._services.log(
                 f"{target.name}: '{target.provider}' does not support provider_batching; "
                 "asking case by case"
             )
@@ -131,15 +128,22 @@ class OpenTargets:
             for trial, request in questions
             if self.stores.find(self.stores.question(key, request, trial)) is None
         }
+        await self._ask_batch(key, provider, requests)
+
+    async def _ask_batch(
+        self, key: str, provider: BatchProvider, requests: Mapping[TrialKey, Request]
+    ) -> None:
         if not requests:
             return
-        log(f"{target.name}: asking {counted(len(requests), 'question')} in one batch")
+        name, log = self._resolved[key].name, self._services.log
+        monotonic = self._services.environment.monotonic
+        log(f"{name}: asking {counted(len(requests), 'question')} in one batch")
         begun = monotonic()
         try:
             async with self._limits.of(key).slot():
                 responses = await provider.ask_together(list(requests.values()))
         except (ProviderError, OSError) as error:
-            log(f"{target.name}: provider_batching failed: {error}; asking case by case")
+            log(f"{name}: provider_batching failed: {error}; asking case by case")
             return
         share_ms = round((monotonic() - begun) * 1000 / len(requests))
         for trial_key, response in zip(requests, responses, strict=True):
@@ -170,7 +174,7 @@ class OpenTargets:
         places = self._alike.setdefault(trial.key, {}).setdefault(
             question.cached or question.recorded, set()
         )
-        place = next(number for number in count() if number not in places)
+        place = next(filterfalse(places.__contains__, count()))
         places.add(place)
         try:
             return await self._ask(
@@ -332,14 +336,12 @@ def _unusable(response: Response, detail: str) -> ProviderError:
 
 def _require_taken(target: Target, request: Request) -> None:
     """Raise ProviderError for images and documents that a resolved target does not take."""
-    for part in (
-        part
-        for part in chain.from_iterable(message.parts for message in request.chat)
-        if isinstance(part, Attachment)
-    ):
-        reason = refused_attachment(target, part.type, part.media_type, by_url=part.url is not None)
-        if reason is not None:
-            raise ProviderError("request", reason, requests=0)
+    for part in chain.from_iterable(message.parts for message in request.chat):
+        if isinstance(part, Attachment):
+            is_url = part.url is not None
+            reason = refused_attachment(target, part.type, part.media_type, by_url=is_url)
+            if reason is not None:
+                raise ProviderError("request", reason, requests=0)
 
 
 async def _require_available(provider: Provider, target: Target, redactor: Redactor) -> None:

@@ -23,7 +23,14 @@ from agentv_ci.contracts.exchange import (
     about_case,
 )
 from agentv_ci.contracts.plan import Plan, PlanCase, outcomes_of
-from agentv_ci.contracts.results import NO_OUTCOME, Change, Expense, ResultRow, total_cost
+from agentv_ci.contracts.results import (
+    NO_OUTCOME,
+    Change,
+    EvaluatorResult,
+    Expense,
+    ResultRow,
+    total_cost,
+)
 from agentv_ci.contracts.targets import Target
 from agentv_ci.execute.budget import Budget
 from agentv_ci.execute.environment_settings import EnvironmentSettings
@@ -192,28 +199,26 @@ class LocalTrials:
         try:
             request = self._request(trial)
         except ProviderError as error:
-            return failed_row(
-                trial, Effort(attempts=1, requests=0, duration_ms=0), error, now=now()
-            )
+            effort = Effort(attempts=1, requests=0, duration_ms=0)
+            return failed_row(trial, effort, error, now=now())
         response, effort = await self._attempts(trial, request, label)
         if isinstance(response, ProviderError):
             return failed_row(trial, effort, response, now=now())
         if not (response.answer.strip() or self._options.dry_run):
-            self._services.warn(
-                about_case(f"{trial.target.name}: an answer is empty", trial.case.id)
-            )
+            empty = f"{trial.target.name}: an answer is empty"
+            self._services.warn(about_case(empty, trial.case.id))
         grade = await self._grade(trial, request, response, label)
         if self._options.dry_run and _lacks_outcome(trial.case, grade):
             return failed_row(trial, effort, ProviderError("request", NO_OUTCOME), now=now())
         trace = self._options.include_trace
         row = graded_row(trial, effort, response, grade, now=now(), include_trace=trace)
-        if response.changes is None:
-            return row
         return await self._with_changes(row, trial.case, response.changes)
 
     async def _with_changes(
-        self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...]
+        self, row: ResultRow, case: PlanCase, changes: tuple[Change, ...] | None
     ) -> ResultRow:
+        if changes is None:
+            return row
         assert case.workspace is not None, "only in a workspace is something changed"
         try:
             work = await self._workspaces.work_of(case.workspace, changes)
@@ -285,10 +290,7 @@ class LocalTrials:
         return reason is not None
 
     async def rescore(self, trial: Trial, row: ResultRow) -> ResultRow:
-        """Return a row with its stored answer scored again.
-
-        A row without an answer is returned unchanged.
-        """
+        """Return a row with its stored answer scored again; one without an answer, unchanged."""
         if trial.case.skip is not None:
             return skipped_row(trial, now=self._services.environment.now())
         row = self._services.redactor.row(row)
@@ -303,9 +305,8 @@ class LocalTrials:
         try:
             request = self._request(trial)
         except ProviderError as error:
-            return failed_row(
-                trial, Effort(row.attempts, row.requests, row.duration_ms), error, now=now
-            )
+            effort = Effort(row.attempts, row.requests, row.duration_ms)
+            return failed_row(trial, effort, error, now=now)
         grade = await self._grade(trial, request, stored_response(row), self._label(trial))
         return regraded_row(row, trial.case, grade, now=now, dry_run=self._options.dry_run)
 
@@ -313,29 +314,24 @@ class LocalTrials:
         return self._state.progress.name(trial.key[0], trial.number, trials=trial.case.trials)
 
     async def _grade(self, trial: Trial, request: Request, response: Response, label: str) -> Grade:
-        log = self._services.log
         grade = await self._grader(trial, request, response, self._judge_of(trial, label))
-        log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
+        self._services.log(f"{label}: {grade.verdict}, score {grade.score:.3f}")
         for result in grade.results:
-            found = (
-                "; ".join(result.hits if result.verdict == "pass" else result.misses)
-                or result.reasoning
-            )
-            log(
-                f"{label}: {result.name} ({result.type}): {result.verdict}, "
-                f"score {result.score:.3f}: "
-                f"{found}"
-            )
-            if result.status == "error" and not (
-                self._options.dry_run and result.name in outcomes_of(trial.case)
-            ):
-                reasoning = shortened(result.reasoning, MAX_WARNING)
-                self._services.warn(
-                    about_case(
-                        f"evaluator '{result.name}' could not score: {reasoning}", trial.case.id
-                    )
-                )
+            self._tell(result, trial.case, label)
         return grade
+
+    def _tell(self, result: EvaluatorResult, case: PlanCase, label: str) -> None:
+        """Log the result of an evaluator, and warn if it could not score."""
+        found = "; ".join(result.hits if result.verdict == "pass" else result.misses)
+        self._services.log(
+            f"{label}: {result.name} ({result.type}): {result.verdict}, "
+            f"score {result.score:.3f}: {found or result.reasoning}"
+        )
+        is_expected = self._options.dry_run and result.name in outcomes_of(case)
+        if result.status == "error" and not is_expected:
+            reasoning = shortened(result.reasoning, MAX_WARNING)
+            problem = f"evaluator '{result.name}' could not score: {reasoning}"
+            self._services.warn(about_case(problem, case.id))
 
     def _request(self, trial: Trial) -> Request:
         """Return a trial's question; raises ProviderError when its files cannot be written."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import chain
+from itertools import chain, filterfalse
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ def first_trials(plan: Plan, case: CaseHead, finished: Mapping[TrialKey, Result]
     if case.stop_when is None:
         return _without(case, known)
     # Trials that an earlier run skipped or could not answer come first.
-    gaps = [number for number in range(1, max(known, default=0)) if number not in known]
+    gaps = list(filterfalse(known.__contains__, range(1, max(known, default=0))))
     return gaps or _next(case, known)
 
 
@@ -194,11 +194,7 @@ class TrialSchedule:
         """Return the next trial, once there is room for it; None when there are no more."""
         # A running case may need further trials.
         while not self._is_stopped and (any(self._waiting.values()) or self._under_way.total()):
-            free = [
-                trials[0]
-                for target, trials in self._waiting.items()
-                if trials and self._under_way[target] < self._limits.of(target).width
-            ]
+            free = self._with_room()
             if not free:
                 self._room.clear()
                 await self._room.wait()
@@ -210,13 +206,28 @@ class TrialSchedule:
                 self._wait_for_next(case.target)
             if self._is_affordable(case):
                 trial = self._trial(place, number)
-                if (following := next(others, None)) is not None and is_capped(trial.case):
-                    self._held[trial.key[0]] = place, case.target, following, others
-                elif following is not None:
-                    self._wait(place, case.target, following, others)
+                self._wait_after(trial, place, others)
                 self._under_way[case.target] += 1
                 return trial
         return None
+
+    def _with_room(self) -> list[tuple[int, int, int, Iterator[int]]]:
+        """Return the first trial of each target that has room for one."""
+        return [
+            trials[0]
+            for target, trials in self._waiting.items()
+            if trials and self._under_way[target] < self._limits.of(target).width
+        ]
+
+    def _wait_after(self, trial: Trial, place: int, others: Iterator[int]) -> None:
+        """Let the next trial of a case wait: with caps, until the one that runs has ended."""
+        following = next(others, None)
+        if following is None:
+            return
+        if is_capped(trial.case):
+            self._held[trial.key[0]] = place, trial.case.target, following, others
+        else:
+            self._wait(place, trial.case.target, following, others)
 
     def _is_affordable(self, case: CaseHead) -> bool:
         """Whether the budget allows a case.
@@ -246,9 +257,7 @@ class TrialSchedule:
         return unneeded
 
     def _decide(self, case: PlanCase, key: CaseKey, row: ResultRow) -> int:
-        """Schedule more trials of a case while it is undecided.
-
-        Returns how many are not needed once it is decided.
+        """Schedule more trials of an undecided case; returns how many a decided one does not need.
 
         Waits for trials that are running, so that the number of workers does not change which
         trials run.
@@ -316,5 +325,5 @@ def _next(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:
 def _without(case: CaseHead, known: Mapping[int, Result]) -> Sequence[int]:
     numbers = range(1, case.trials + 1)
     if known:
-        return [number for number in numbers if number not in known]
+        return list(filterfalse(known.__contains__, numbers))
     return numbers

@@ -15,6 +15,7 @@ from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Response, kind_of_status
 from agentv_ci.contracts.results import OutputMessage, ToolCall, Usage
+from agentv_ci.execute.answers import of_type
 
 BEGINNING = re.compile(r'\{\s*"')
 """How a JSON object with a key begins."""
@@ -239,10 +240,7 @@ def all_pieces(text: str, known: AbstractSet[str]) -> Iterator[JsonObject | str]
 
 
 def pieces_of(line: str, known: AbstractSet[str]) -> Iterator[JsonObject | str]:
-    """Yield the object that is the whole line, or else the events of known types in it.
-
-    What is cut off as text.
-    """
+    """Yield the object that is a whole line, else its events of known types, cut ones as text."""
     line = line.lstrip("\ufeff")
     whole = json_or_none(line)
     if isinstance(whole, dict):
@@ -264,7 +262,12 @@ def pieces_of(line: str, known: AbstractSet[str]) -> Iterator[JsonObject | str]:
 
 def last_event(events: Sequence[JsonObject], kind: str) -> JsonObject | None:
     """Return the last event of a type."""
-    return next((event for event in reversed(events) if event.get("type") == kind), None)
+    return next(reversed(of_type(events, kind)), None)
+
+
+def first_text(events: Sequence[JsonObject], *place: str) -> str | None:
+    """Return the first text that an event has at a place."""
+    return next(filter(None, (text_at(event, *place) for event in events)), None)
 
 
 def result_event(events: Sequence[JsonObject]) -> JsonObject:

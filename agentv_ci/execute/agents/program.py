@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agentv_ci.base.process import ProcessFailed, ProgramNotStarted, child_environment, run
 from agentv_ci.base.source_files import names_of
+from agentv_ci.base.text import last_line
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
@@ -127,9 +128,7 @@ class AgentProvider:
     async def ask(self, request: Request) -> Response:
         """Run the agent once, with copies of the question's files in a scratch workspace."""
         if request.seed is not None:
-            self._services.warn(
-                f"{self._target.name}: seeds are ignored: the agent does not support them"
-            )
+            self._services.warn_of_seed(self._target.name, "agent")
         parent = request.place.scratch if request.place is not None else None
         async with workspace(self._kind, request.files, parent) as place:
             prompt = prompt_document(request, place.files)
@@ -138,10 +137,8 @@ class AgentProvider:
             except OSError as error:
                 raise unwritable(error) from error
             monotonic = self._services.environment.monotonic
-            begun_s, final = (
-                monotonic(),
-                FinalEvent(self._agent.known, self._agent.progress(), monotonic),
-            )
+            begun_s = monotonic()
+            final = FinalEvent(self._agent.known, self._agent.progress(), monotonic)
             finished = await self._run(prompt, place, request, final)
             response = self._response(finished)
         self._services.warn_if_cut(response, self._target.name, request.case_id)
@@ -170,7 +167,7 @@ class AgentProvider:
                         stdin=stdin,
                         listener=final,
                     )
-                own = [self._services.root / name for name in names_of(self._target.sources or ())]
+                own = self._services.own_files(names_of(self._target.sources or ()))
                 env = {**self._agent.environment, **(self._target.env or {})}
                 return await request.place.run(
                     argv, env=env, timeout_s=timeout_s, stdin=stdin, listener=final, reads=own
@@ -179,7 +176,7 @@ class AgentProvider:
             hint = ""
             if isinstance(error, ProgramNotStarted):
                 hint = " (setting 'executable')"
-            last = _last_line(error.stderr)
+            last = last_line(error.stderr)
             ending = f"; stderr: {last}" if last else ""
             failure = process_failure(error, f"{self._kind} {error}{hint}{ending}")
             raise self._with_expense(failure, error.stdout) from error
@@ -192,23 +189,22 @@ class AgentProvider:
         try:
             return self._read(finished)
         except AgentFailed as error:
-            reason = error.sentence or _last_line(finished.stderr) or "no reason given"
+            reason = error.sentence or last_line(finished.stderr) or "no reason given"
             status = ""
             if finished.status:
                 status = f" (exit code {finished.status})"
             failure = _failure(error.kind, f"{self._kind}: {reason}{status}", reason, finished)
             raise self._with_expense(failure, finished.stdout) from error
         except NotEvents as error:
-            text = finished.stderr.strip() or finished.stdout.strip()
-            what = "printed nothing"
-            if finished.stdout.strip():
-                what = "printed no JSON"
-            detail = f"{self._kind} {what} (exit code {finished.status})" + (
-                f": {text}" if text else ""
-            )
-            raise _failure(
-                "process" if finished.status else "malformed", detail, text, finished
-            ) from error
+            raise self._without_events(finished) from error
+
+    def _without_events(self, finished: ProcessResult) -> ProviderError:
+        text = finished.stderr.strip() or finished.stdout.strip()
+        what = "printed no JSON" if finished.stdout.strip() else "printed nothing"
+        detail = f"{self._kind} {what} (exit code {finished.status})"
+        if text:
+            detail += f": {text}"
+        return _failure("process" if finished.status else "malformed", detail, text, finished)
 
     def _read(self, finished: ProcessResult) -> Response:
         response = self._agent.read(finished)
@@ -237,13 +233,7 @@ def find_program(
     Raises ProviderError when it is missing or not executable.
     """
     if "/" in name:
-        path = services.place(name)
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-        reason = "is not executable" if path.exists() else "does not exist"
-        if path.is_dir():
-            reason = "is a directory"
-        raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
+        return _executable(services.place(name), setting)
     found = shutil.which(name, path=env.get("PATH", ""))
     if found is None:
         raise ProviderError(
@@ -251,6 +241,15 @@ def find_program(
         )
     # PATH may have relative folders, and programs start in another one.
     return str(Path(found).absolute())
+
+
+def _executable(path: Path, setting: str) -> str:
+    if path.is_file() and os.access(path, os.X_OK):
+        return str(path)
+    reason = "is not executable" if path.exists() else "does not exist"
+    if path.is_dir():
+        reason = "is a directory"
+    raise ProviderError("process", f"executable '{path}' {reason} (setting '{setting}')")
 
 
 def _failure(kind: ErrorKind, detail: str, text: str, finished: ProcessResult) -> ProviderError:
@@ -261,7 +260,3 @@ def _failure(kind: ErrorKind, detail: str, text: str, finished: ProcessResult) -
     is_login = kind == "process" and NOT_LOGGED_IN.search(text) is not None
     printed = PrintedOutput(stdout=finished.stdout, stderr=finished.stderr)
     return ProviderError("auth" if is_login else kind, detail, printed=printed)
-
-
-def _last_line(text: str) -> str | None:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), None)

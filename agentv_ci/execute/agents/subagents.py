@@ -195,12 +195,11 @@ def _absolute(folder: JsonValue, base: Path) -> JsonValue:
 
 def _located(settings: JsonObject, base: Path) -> JsonObject:
     """Return settings with absolute paths in `chat.*Locations`."""
-    return {
-        name: {_place(place, base): on for place, on in value.items()}
-        if re.fullmatch(r"chat\..*Locations", name) and isinstance(value, dict)
-        else value
-        for name, value in settings.items()
-    }
+    located = dict(settings)
+    for name, value in settings.items():
+        if re.fullmatch(r"chat\..*Locations", name) and isinstance(value, dict):
+            located[name] = {_place(place, base): on for place, on in value.items()}
+    return located
 
 
 def _place(place: str, base: Path) -> str:

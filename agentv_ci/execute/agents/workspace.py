@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import dropwhile
 from pathlib import Path
@@ -48,10 +48,8 @@ async def workspace(
 ) -> AsyncIterator[Workspace]:
     """Make a workspace with copies of the files, and remove it at the end.
 
-    It is in `parent` or among temporary files.
-
-    Further files of the same name get the suffixes `.1`, `.2` … Raises ProviderError when files
-    cannot be written.
+    It is in `parent` or among temporary files. Further files of the same name get the suffixes
+    `.1`, `.2` … Raises ProviderError when files cannot be written.
     """
     # In threads, so that other questions go on while files are copied and removed.
     making = asyncio.ensure_future(asyncio.to_thread(_make, kind, tuple(files), parent))
@@ -164,18 +162,18 @@ def take_proofs(answer: str, guidelines: Sequence[InputFile]) -> tuple[str, list
     if has_fence and rest and _FENCE.match(rest[0].strip()):
         # The tokens are in a code fence of their own, which ends here.
         rest = rest[1:]
-    proofs = [
-        _proof(guideline, number, reported.get((number, _token_name(guideline.path))))
-        for number, guideline in enumerate(guidelines, 1)
-    ]
+    proofs = [_proof(file, number, reported) for number, file in enumerate(guidelines, 1)]
     return "\n".join(rest).strip(), proofs
 
 
-def _proof(guideline: InputFile, number: int, reported: str | None) -> JsonObject:
+def _proof(
+    guideline: InputFile, number: int, reported: Mapping[tuple[int, str], str]
+) -> JsonObject:
+    sha256 = reported.get((number, _token_name(guideline.path)))
     return {
         "file": guideline.path.name,
         "i": number,
         "sha256_expected": guideline.sha256,
-        "sha256_reported": reported,
-        "ok": reported == guideline.sha256,
+        "sha256_reported": sha256,
+        "ok": sha256 == guideline.sha256,
     }

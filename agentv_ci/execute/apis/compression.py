@@ -15,8 +15,9 @@ def decompressed(body: bytes, encodings: str, limit: int) -> bytes:
 
     Encodings that were not requested are ignored.
     """
-    named = [encoding.strip().lower() for encoding in encodings.split(",")]
-    for encoding in reversed([name for name in named if name in ENCODINGS]):
+    for name in reversed(encodings.lower().split(",")):
+        if (encoding := name.strip()) not in ENCODINGS:
+            continue
         try:
             body = _decompressed_once(body, encoding, limit)
         except zlib.error as error:

@@ -7,9 +7,8 @@ https://platform.openai.com/docs/api-reference/responses.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -25,13 +24,13 @@ from agentv_ci.contracts.exchange import (
     is_filtered,
 )
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.execute.answers import answered, openai_usage
+from agentv_ci.execute.answers import answered, joined, of_type, openai_usage
 from agentv_ci.execute.apis.provider import (
     Api,
     budget_of,
     effort,
     instructions_and_turns,
-    parts_of,
+    messages_of,
     temperature_of,
     whole_limit_of,
 )
@@ -98,15 +97,7 @@ def chat_body(target: SpeakingTarget, request: Request) -> JsonObject:
     """Return the body of a question to chat completions."""
     system, turns = instructions_and_turns(target, request)
     messages: list[JsonValue] = [{"role": "system", "content": system}] if system else []
-    messages += [
-        {
-            "role": turn.role,
-            "content": parts_of(turn, request, _chat_text, _chat_part)
-            if turn.parts
-            else turn.content,
-        }
-        for turn in turns
-    ]
+    messages += messages_of(turns, request, _chat_text, _chat_part)
     body: JsonObject = {"model": _model(target), "messages": messages}
     if (temperature := temperature_of(target, request)) is not None:
         body["temperature"] = temperature
@@ -152,18 +143,23 @@ def read_chat(body: JsonObject) -> Response:
         raise ProviderError("malformed", "choices[0].message is missing in the answer")
     reason = text_at(body, "choices", 0, "finish_reason")
     content = message.get("content")
-    if is_filtered(reason):
-        raise ProviderError("request", "the API's content filter withheld the answer")
-    if not content and (refusal := text_at(message, "refusal")):
-        raise ProviderError("request", f"the model refused to answer: {refusal}")
-    answer = _text(content)
+    _require_answer(content, reason, filter(None, [text_at(message, "refusal")]))
     return answered(
-        answer,
+        _text(content),
         _chat_calls(message),
         model=text_at(body, "model"),
         usage=chat_usage(body),
         finish_reason=reason,
     )
+
+
+def _require_answer(answer: JsonValue, reason: str | None, refusals: Iterable[str]) -> None:
+    """Raise ProviderError for an answer that was filtered, and for refusals instead of one."""
+    if is_filtered(reason):
+        raise ProviderError("request", "the API's content filter withheld the answer")
+    refused = list(refusals)
+    if refused and not answer:
+        raise ProviderError("request", f"the model refused to answer: {' '.join(refused)}")
 
 
 def chat_usage(body: JsonObject) -> Usage | None:
@@ -178,13 +174,9 @@ def _text(content: JsonValue) -> str:
     """
     if not content or isinstance(content, str):
         return content if isinstance(content, str) else ""
-    texts = [
-        text_at(part, "text")
-        for part in objects_at(content)
-        if value_at(part, "type") in (None, "text")
-    ]
-    if texts:
-        return "".join(text or "" for text in texts)
+    parts = [part for part in objects_at(content) if part.get("type") in (None, "text")]
+    if parts:
+        return joined(parts, "text")
     return json.dumps(content, ensure_ascii=False)
 
 
@@ -207,15 +199,7 @@ def responses_body(target: SpeakingTarget, request: Request) -> JsonObject:
     system, turns = instructions_and_turns(target, request)
     # The API requires input.
     asked = turns or [ChatMessage("user", "Begin.")]
-    messages: list[JsonValue] = [
-        {
-            "role": each.role,
-            "content": parts_of(each, request, _response_text, _response_part)
-            if each.parts
-            else each.content,
-        }
-        for each in asked
-    ]
+    messages = messages_of(asked, request, _response_text, _response_part)
     instructions: JsonObject = {"instructions": system} if system else {}
     body: JsonObject = {"model": _model(target), **instructions, "input": messages, "store": False}
     if (temperature := temperature_of(target, request)) is not None:
@@ -245,11 +229,9 @@ def _response_part(part: Attachment, data: str) -> JsonObject:
 
 
 def read_responses(body: JsonObject) -> Response:
-    """Return the answer of a response.
+    """Return the answer of a response; failures have HTTP status 200 too.
 
     Raises ProviderError for a refusal, a failure or a missing answer.
-
-    Failures have HTTP status 200 too.
     """
     if error := inner_error(body):
         raise error
@@ -259,19 +241,10 @@ def read_responses(body: JsonObject) -> Response:
     if not isinstance(body.get("output"), list):
         raise ProviderError("malformed", "output is missing in the answer")
     reason = text_at(body, "incomplete_details", "reason")
-    parts = list(
-        chain.from_iterable(objects_at(item, "content") for item in objects_at(body, "output"))
-    )
-    answer = "".join(
-        text_at(part, "text") or "" for part in parts if value_at(part, "type") == "output_text"
-    )
-    if is_filtered(reason):
-        raise ProviderError("request", "the API's content filter withheld the answer")
-    refusals = [
-        text_at(part, "refusal") or "" for part in parts if value_at(part, "type") == "refusal"
-    ]
-    if not answer and refusals:
-        raise ProviderError("request", f"the model refused to answer: {' '.join(refusals)}")
+    parts = list(_response_parts(body))
+    answer = joined(of_type(parts, "output_text"), "text")
+    refusals = (text_at(part, "refusal") or "" for part in of_type(parts, "refusal"))
+    _require_answer(answer, reason, refusals)
     return answered(
         answer,
         _response_calls(body),
@@ -279,6 +252,11 @@ def read_responses(body: JsonObject) -> Response:
         usage=responses_usage(body),
         finish_reason=reason or status,
     )
+
+
+def _response_parts(body: JsonObject) -> Iterator[JsonObject]:
+    for item in objects_at(body, "output"):
+        yield from objects_at(item, "content")
 
 
 def responses_usage(body: JsonObject) -> Usage | None:

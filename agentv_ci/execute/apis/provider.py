@@ -77,9 +77,7 @@ class ApiProvider:
     async def ask(self, request: Request) -> Response:
         """Post the question, with retries as the target sets them."""
         if request.seed is not None and not self._api.takes_seed:
-            self._services.warn(
-                f"{self._target.name}: seeds are ignored: the API does not support them"
-            )
+            self._services.warn_of_seed(self._target.name, "API")
         body = with_extra(self._api.body(request), self._target.extra_body)
         shown = body
         if request.attached:
@@ -225,6 +223,23 @@ def _parts(turn: ChatMessage) -> tuple[str | Attachment, ...]:
     return turn.parts or (turn.content,)
 
 
+def messages_of(
+    turns: Iterable[ChatMessage],
+    request: Request,
+    text_form: Callable[[str], JsonObject],
+    attachment_form: Callable[[Attachment, str], JsonObject],
+) -> list[JsonValue]:
+    """Return turns as messages with a role, and as content a text or else parts (`parts_of`)."""
+
+    def message(turn: ChatMessage) -> JsonObject:
+        content: JsonValue = turn.content
+        if turn.parts:
+            content = parts_of(turn, request, text_form, attachment_form)
+        return {"role": turn.role, "content": content}
+
+    return list(map(message, turns))
+
+
 def parts_of(
     turn: ChatMessage,
     request: Request,
@@ -281,7 +296,12 @@ def budget_of(target: HttpTarget) -> int | None:
 
 def effort(budget: int) -> str:
     """Return the level of effort nearest to a budget."""
-    return next((level for most, level in EFFORTS if budget <= most), "xhigh")
+    return level_of(budget, EFFORTS, "xhigh")
+
+
+def level_of(budget: int, levels: Iterable[tuple[int, str]], above: str) -> str:
+    """Return the level of a budget by the largest one of each; `above` all of them."""
+    return next((level for most, level in levels if budget <= most), above)
 
 
 def with_extra(body: JsonObject, extra: JsonObject | None) -> JsonObject:

@@ -116,8 +116,9 @@ def _code(body: JsonValue) -> str:
 
 
 def _request_id(headers: Mapping[str, str]) -> str:
-    found = next((headers[name] for name in REQUEST_ID_HEADERS if headers.get(name)), None)
-    return f" (request id {found})" if found else ""
+    for request_id in filter(None, map(headers.get, REQUEST_ID_HEADERS)):
+        return f" (request id {request_id})"
+    return ""
 
 
 def _is_bad_key(body: JsonValue) -> bool:
@@ -135,9 +136,11 @@ def _hint_s(headers: Mapping[str, str], body: JsonValue, now: datetime) -> float
     hint_s = retry_hint_s(headers, now)
     if hint_s is not None:
         return hint_s
-    delays = (text_at(detail, "retryDelay") for detail in objects_at(body, "error", "details"))
-    matches = (re.fullmatch(r"(\d+(?:\.\d+)?)s", delay) for delay in delays if delay)
-    return next((float(match[1]) for match in matches if match), None)
+    for detail in objects_at(body, "error", "details"):
+        delay = re.fullmatch(r"(\d+(?:\.\d+)?)s", text_at(detail, "retryDelay") or "")
+        if delay is not None:
+            return float(delay[1])
+    return None
 
 
 class Parameters:

@@ -17,7 +17,7 @@ from agentv_ci.contracts.attachments import TEXT
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response, Warn
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.execute.answers import answered, anthropic_usage
+from agentv_ci.execute.answers import answered, anthropic_usage, joined, of_type
 from agentv_ci.execute.apis.provider import (
     Api,
     ApiProvider,
@@ -26,7 +26,7 @@ from agentv_ci.execute.apis.provider import (
     effort,
     instructions_and_turns,
     limit_of,
-    parts_of,
+    messages_of,
     temperature_of,
 )
 from agentv_ci.execute.apis.refusals import inner_error
@@ -75,34 +75,23 @@ def anthropic_api(target: AnthropicTarget, warn: Warn) -> Api:
 def _body(target: AnthropicTarget, warn: Warn, request: Request) -> JsonObject:
     """Return the body: instructions apart, user and assistant alternating."""
     system, turns = instructions_and_turns(target, request)
-    messages: list[JsonValue] = [
-        {
-            "role": turn.role,
-            "content": parts_of(turn, request, _text, _part) if turn.parts else turn.content,
-        }
-        for turn in alternating(turns)
-    ]
     generation = _generation(target.model)
-    budget = 0
-    if budget_of(target):
-        budget = max(LEAST_BUDGET, budget_of(target) or 0)
+    budget = max(LEAST_BUDGET, wanted) if (wanted := budget_of(target)) else 0
     body: JsonObject = {
         "model": target.model,
         "max_tokens": (limit_of(target, request) or DEFAULT_LIMIT) + budget,
         **({"system": system} if system else {}),
-        "messages": messages,
+        "messages": messages_of(alternating(turns), request, _text, _part),
         **_thinking(budget, generation),
     }
     temperature = temperature_of(target, request)
     if temperature is None:
         return body
-    if budget or generation >= FIRST_WITHOUT_SAMPLING:
-        reason = "the model does not support it"
-        if budget:
-            reason = "it cannot be combined with thinking"
-        warn(f"{target.name}: temperature is ignored: {reason}")
-        return body
-    return {**body, "temperature": temperature}
+    if not budget and generation < FIRST_WITHOUT_SAMPLING:
+        return {**body, "temperature": temperature}
+    reason = "it cannot be combined with thinking" if budget else "the model does not support it"
+    warn(f"{target.name}: temperature is ignored: {reason}")
+    return body
 
 
 def _text(text: str) -> JsonObject:
@@ -133,10 +122,7 @@ def _response(body: JsonObject) -> Response:
     if not isinstance(content, list):
         raise ProviderError("malformed", "content is missing in the answer")
     reason = text_at(body, "stop_reason")
-    texts = (
-        text_at(block, "text") for block in objects_at(content) if value_at(block, "type") == "text"
-    )
-    answer = "".join(text or "" for text in texts)
+    answer = joined(of_type(objects_at(content), "text"), "text")
     if reason == "refusal":
         raise ProviderError(
             "request", "the model refused to answer" + (f": {answer}" if answer else "")

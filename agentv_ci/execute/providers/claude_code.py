@@ -26,13 +26,14 @@ from agentv_ci.execute.agents.events import (
     Progress,
     Spent,
     Turns,
+    first_text,
     kind_of_reported,
     last_event,
     read_events,
     result_event,
 )
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
-from agentv_ci.execute.answers import anthropic_usage, summed
+from agentv_ci.execute.answers import anthropic_usage, of_type, summed
 from agentv_ci.execute.provider_services import ProviderServices
 
 KNOWN = frozenset({"system", "assistant", "user", "result"})
@@ -125,7 +126,7 @@ def read_output(finished: ProcessResult) -> Response | None:
 def spent(events: Sequence[JsonObject]) -> Spent:
     """Return what was used."""
     result = last_event(events, "result")
-    model = next((model for event in events if (model := text_at(event, "message", "model"))), None)
+    model = first_text(events, "message", "model")
     return Spent(model=model, usage=_usage(result, events), cost_usd=_cost_usd(result))
 
 
@@ -189,8 +190,7 @@ def _usage(result: JsonObject | None, events: Sequence[JsonObject]) -> Usage | N
     # A message has an event for each of its blocks; the last one counts the most.
     of_messages = {
         text_at(event, "message", "id"): anthropic_usage(value_at(event, "message", "usage"))
-        for event in events
-        if text_at(event, "type") == "assistant"
+        for event in of_type(events, "assistant")
     }
     known = [
         usage for usage in (reported, of_models, _sum(of_messages.values())) if usage is not None

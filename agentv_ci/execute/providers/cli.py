@@ -81,10 +81,7 @@ class CliProvider:
                 pass
 
     async def ask(self, request: Request) -> Response:
-        """Run the command.
-
-        The answer is its output, or the output file if the template names one.
-        """
+        """Run the command; the answer is its output, or a file if the template names one."""
         parent = request.place.scratch if request.place is not None else None
         try:
             scratch = Path(tempfile.mkdtemp(prefix="agentv-ci-", dir=parent))
@@ -169,15 +166,7 @@ class CliProvider:
         try:
             finished = await self._ended(command, where, timeout_s, stdin.encode())
         except ProcessFailed as error:
-            if isinstance(error, ProcessTimedOut):
-                hint = ""
-                if error.stderr.strip():
-                    hint = f"; stderr: {error.stderr.strip()}"
-            else:
-                hint = ""
-                if "too long" in str(error):
-                    hint = "; use {PROMPT_FILE} or stdin: prompt for long prompts"
-            raise process_failure(error, f"the command {error}{hint}") from error
+            raise process_failure(error, f"the command {error}{_hint(error)}") from error
         if finished.status != 0:
             raise ProviderError(
                 "process",
@@ -192,7 +181,7 @@ class CliProvider:
         if isinstance(where, Path):
             env = child_environment(self._services.environment.variables, self._target.env)
             return await run(command, cwd=where, env=env, timeout_s=timeout_s, stdin=stdin)
-        own = [self._services.root / name for name in names_of(self._target.sources or ())]
+        own = self._services.own_files(names_of(self._target.sources or ()))
         in_place = where.run
         return await in_place(
             command, env=self._target.env or {}, timeout_s=timeout_s, stdin=stdin, reads=own
@@ -233,6 +222,15 @@ class CliProvider:
 
     async def close(self) -> None:
         """Nothing outlives a question."""
+
+
+def _hint(error: ProcessFailed) -> str:
+    if isinstance(error, ProcessTimedOut):
+        stderr = error.stderr.strip()
+        return f"; stderr: {stderr}" if stderr else ""
+    if "too long" in str(error):
+        return "; use {PROMPT_FILE} or stdin: prompt for long prompts"
+    return ""
 
 
 def _files(files: Sequence[InputFile], form: str | None) -> str:
@@ -277,16 +275,7 @@ def _response(text: str, prompt: str) -> Response:
     request: JsonObject = {"prompt": prompt}
     match _protocol(text):
         case {"output_messages": list()} as loaded:
-            messages = tuple(map(_message, _entries(loaded, "output_messages", "role")))
-            answer = last_answer(messages)
-            said = text_at(loaded, "text") or ""
-            if answer and said and answer.strip() != said.strip():
-                raise ProviderError(
-                    "malformed", "'text' and 'output_messages' have different answers"
-                )
-            return Response(
-                answer=answer or said, messages=messages, has_trace=True, request=request
-            )
+            return _conversation(loaded, request)
         case {"text": str(said)}:
             text = said
         case _:
@@ -298,6 +287,14 @@ def _response(text: str, prompt: str) -> Response:
         has_trace=False,
         request=request,
     )
+
+
+def _conversation(loaded: JsonObject, request: JsonObject) -> Response:
+    messages = tuple(map(_message, _entries(loaded, "output_messages", "role")))
+    answer, said = last_answer(messages), text_at(loaded, "text") or ""
+    if answer and said and answer.strip() != said.strip():
+        raise ProviderError("malformed", "'text' and 'output_messages' have different answers")
+    return Response(answer=answer or said, messages=messages, has_trace=True, request=request)
 
 
 def _protocol(text: str) -> JsonObject:

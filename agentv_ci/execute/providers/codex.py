@@ -32,7 +32,7 @@ from agentv_ci.execute.agents.events import (
     read_events,
 )
 from agentv_ci.execute.agents.program import Agent, AgentProvider
-from agentv_ci.execute.answers import error_message, summed
+from agentv_ci.execute.answers import error_message, of_type, summed
 from agentv_ci.execute.provider_services import ProviderServices
 
 OUTPUTS = {1: "stdout", 2: "stderr"}
@@ -79,10 +79,7 @@ def open_provider(target: CodexTarget, services: ProviderServices) -> AgentProvi
 def _arguments(
     target: CodexTarget, workspace: Path, is_elsewhere: bool
 ) -> Sequence[str]:  # as called
-    """Return Codex's arguments; `--ask-for-approval` is global, so it precedes `exec`.
-
-    `-` reads the prompt.
-    """
+    """Return Codex's arguments: `--ask-for-approval` is global and first, `-` reads the prompt."""
     chosen = {"--profile": target.profile, "--model": target.model, "--sandbox": target.sandbox}
     options = list[str]()
     for option, value in chosen.items():
@@ -119,8 +116,11 @@ def spent(events: Sequence[JsonObject]) -> Spent:
     completed = last_event(events, "turn.completed")
     if completed is None:
         return Spent()
-    names = ("input_tokens", "output_tokens", "cached_input_tokens")
-    return Spent(usage=summed(*(count_at(completed, "usage", name) for name in names)))
+    usage = value_at(completed, "usage")
+    cached = count_at(usage, "cached_input_tokens")
+    return Spent(
+        usage=summed(count_at(usage, "input_tokens"), count_at(usage, "output_tokens"), cached)
+    )
 
 
 def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
@@ -132,9 +132,9 @@ def _error(events: Sequence[JsonObject], *, is_completed: bool) -> str | None:
         return text_at(failed, "error", "message") or "the turn failed"
     if is_completed:
         return None
-    errors = [text_at(event, "message") for event in events if text_at(event, "type") == "error"]
-    lasting = [message for message in errors if not (message or "").startswith(PASSING)]
-    return (lasting[-1] if lasting else None) or "the events end before the turn is completed"
+    messages = [text_at(event, "message") or "" for event in of_type(events, "error")]
+    lasting = [message for message in messages if not message.startswith(PASSING)]
+    return (lasting[-1] if lasting else "") or "the events end before the turn is completed"
 
 
 def _read_item(turns: Turns, item: JsonValue) -> None:
@@ -151,11 +151,8 @@ def _read_item(turns: Turns, item: JsonValue) -> None:
             turns.call("file_change", {"changes": value_at(item, "changes")})
         case "mcp_tool_call":
             name = f"{text_at(item, 'server')}.{text_at(item, 'tool')}"
-            turns.call(
-                name,
-                value_at(item, "arguments"),
-                value_at(item, "result") or value_at(item, "error"),
-            )
+            returned = value_at(item, "result") or value_at(item, "error")
+            turns.call(name, value_at(item, "arguments"), returned)
         case "web_search":
             turns.call("web_search", {"query": value_at(item, "query")})
         case _:

@@ -17,6 +17,7 @@ from agentv_ci.execute.agents.events import (
     Progress,
     Spent,
     Turns,
+    first_text,
     kind_of_reported,
     last_event,
     read_events,
@@ -82,9 +83,7 @@ def read_output(finished: ProcessResult) -> Response | None:
 
 def spent(events: Sequence[JsonObject]) -> Spent:
     """Return the model, which is all that Copilot reports."""
-    return Spent(
-        model=next((model for event in events if (model := text_at(event, "data", "model"))), None)
-    )
+    return Spent(model=first_text(events, "data", "model"))
 
 
 def _read_event(turns: Turns, event: JsonObject) -> None:

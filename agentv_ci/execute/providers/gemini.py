@@ -16,13 +16,14 @@ from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
 from agentv_ci.contracts.results import ToolCall, Usage
-from agentv_ci.execute.answers import answered, gemini_usage
+from agentv_ci.execute.answers import answered, gemini_usage, joined
 from agentv_ci.execute.apis.provider import (
     Api,
     ApiProvider,
     alternating,
     budget_of,
     instructions_and_turns,
+    level_of,
     parts_of,
     temperature_of,
     whole_limit_of,
@@ -77,16 +78,19 @@ def _body(target: GeminiTarget, request: Request) -> JsonObject:
     body: JsonObject = {"contents": contents}
     if system:
         body["systemInstruction"] = {"parts": [{"text": system}]}
+    if settings := _settings(target, request):
+        body["generationConfig"] = settings
+    return body
+
+
+def _settings(target: GeminiTarget, request: Request) -> JsonObject:
     settings: JsonObject = {
         "temperature": temperature_of(target, request),
         "maxOutputTokens": whole_limit_of(target, request),
         "seed": request.seed,
         "thinkingConfig": _thinking(target),
     }
-    given: JsonObject = {name: value for name, value in settings.items() if value is not None}
-    if given:
-        return {**body, "generationConfig": given}
-    return body
+    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _text(text: str) -> JsonObject:
@@ -106,7 +110,7 @@ def _thinking(target: GeminiTarget) -> JsonObject | None:
         return None
     generation = re.search(r"gemini-(\d+)", target.model or "")
     if generation and int(generation[1]) >= FIRST_WITH_LEVELS:
-        return {"thinkingLevel": next((level for most, level in LEVELS if budget <= most), "HIGH")}
+        return {"thinkingLevel": level_of(budget, LEVELS, "HIGH")}
     return {"thinkingBudget": budget}
 
 
@@ -118,21 +122,22 @@ def _response(body: JsonObject) -> Response:
     if not isinstance(candidate, dict):
         raise _without_candidates(body)
     parts = objects_at(candidate, "content", "parts")
-    answer = "".join(text_at(part, "text") or "" for part in parts if not value_at(part, "thought"))
     reason = text_at(candidate, "finishReason")
     if reason is not None and reason not in FINISHED:
-        message = text_at(candidate, "finishMessage")
-        kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
-        raise ProviderError(
-            kind, f"the answer was stopped: {reason}{f': {message}' if message else ''}"
-        )
+        raise _stopped(reason, text_at(candidate, "finishMessage"))
     return answered(
-        answer,
+        joined((part for part in parts if not part.get("thought")), "text"),
         _calls(parts),
         model=text_at(body, "modelVersion"),
         usage=_usage(body),
         finish_reason=reason,
     )
+
+
+def _stopped(reason: str, message: str | None) -> ProviderError:
+    kind: ErrorKind = "malformed" if reason.startswith("MALFORMED") else "request"
+    detail = f"the answer was stopped: {reason}{f': {message}' if message else ''}"
+    return ProviderError(kind, detail)
 
 
 def _usage(body: JsonObject) -> Usage | None:

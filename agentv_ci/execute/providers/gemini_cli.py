@@ -28,7 +28,7 @@ from agentv_ci.execute.agents.events import (
     result_event,
 )
 from agentv_ci.execute.agents.program import Agent, AgentProvider, usual_arguments
-from agentv_ci.execute.answers import error_message
+from agentv_ci.execute.answers import error_message, of_type
 from agentv_ci.execute.provider_services import ProviderServices
 
 ENVIRONMENT = {"GEMINI_TELEMETRY_ENABLED": "false"}
@@ -88,15 +88,11 @@ def _reported_failure(events: Sequence[JsonObject], *, is_error: bool) -> JsonOb
 
     `is_error`: whether the exit code says that there is none.
     """
-    result, errors = (
-        last_event(events, "result"),
-        [event for event in events if text_at(event, "type") == "error"],
-    )
+    result, errors = last_event(events, "result"), of_type(events, "error")
     if result is not None and result.get("error"):
         return result
-    stopping = [event for event in errors if _stops(event)]
-    if stopping:
-        return stopping[-1]
+    for error in filter(_stops, reversed(errors)):
+        return error
     is_unsuccessful = result is not None and value_at(result, "status") != "success"
     if errors and (is_error or is_unsuccessful):
         return errors[-1]
@@ -139,14 +135,13 @@ def _turns(events: Sequence[JsonObject]) -> Turns:
 def _failure(stderr: str) -> JsonObject | None:
     """Return the last JSON object on standard error; hints and a stack trace may precede it."""
     lines = stderr[-MAX_FAILURE:].split("\n")
-    for start in reversed(
-        [number for number, line in enumerate(lines) if line.rstrip().endswith("{")]
-    ):
-        # A hint without a line break may precede it.
-        place = len(lines[start].rstrip()) - 1
-        last = json_or_none("\n".join(lines[start:])[place:])
-        if isinstance(last, dict):
-            return last
+    for start in reversed(range(len(lines))):
+        line = lines[start].rstrip()
+        if line.endswith("{"):
+            # A hint without a line break may precede it.
+            last = json_or_none("\n".join(lines[start:])[len(line) - 1 :])
+            if isinstance(last, dict):
+                return last
     return None
 
 
@@ -168,9 +163,8 @@ def _kind(failure: JsonObject) -> ErrorKind:
 
 
 def _usage(stats: JsonValue) -> Usage:
-    read, written, total = (
-        count_at(stats, f"{name}_tokens") for name in ("input", "output", "total")
-    )
+    read, written = count_at(stats, "input_tokens"), count_at(stats, "output_tokens")
+    total = count_at(stats, "total_tokens")
     if read is not None and written is not None and total is not None:
         # Thoughts are only in the total.
         written = max(written, total - read)

@@ -28,29 +28,30 @@ class MockProvider:
         """A mock is always ready."""
 
     async def ask(self, request: Request) -> Response:
-        """Return the case's response, the target's, or a default one.
-
-        The default one of a judge is a valid reply.
-        """
+        """Return the case's response, the target's, or a default one: of a judge a valid reply."""
         await self._wait(request.timeout_s)
         self._fail(request)
         answer = (self._target.responses or {}).get(request.case_id, self._target.response)
         if answer is None:
             answer = DEFAULT_RESPONSE if request.sample is None else request.sample
-        calls, usage = self._target.tool_calls, self._target.usage
-        called = request.sample_calls
-        if calls is not None:
-            called = tuple(
-                ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls
-            )
+        called = self._called(request)
+        usage = None
+        if (given := self._target.usage) is not None:
+            usage = summed(given.input_tokens, given.output_tokens, None)
         return Response(
             answer=answer,
             messages=(OutputMessage(role="assistant", content=answer, tool_calls=called or ()),),
             has_trace=called is not None,
-            usage=summed(usage.input_tokens, usage.output_tokens, None)
-            if usage is not None
-            else None,
+            usage=usage,
             request={"prompt": request.prompt},
+        )
+
+    def _called(self, request: Request) -> tuple[ToolCall, ...] | None:
+        calls = self._target.tool_calls
+        if calls is None:
+            return request.sample_calls
+        return tuple(
+            ToolCall(tool=call.tool, input=call.input, output=call.output) for call in calls
         )
 
     async def _wait(self, timeout_s: float) -> None:

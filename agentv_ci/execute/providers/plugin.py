@@ -120,14 +120,7 @@ def _response(returned: object) -> Response:
         raise ProviderError(
             "malformed", f"the plugin returned {kind}, not agentv_ci.plugins.Answer"
         )
-    try:
-        answer = _Answer.model_validate(
-            {field.name: getattr(returned, field.name) for field in fields(returned)}
-        )
-    except ValidationError as error:
-        raise ProviderError(
-            "malformed", f"the plugin returned an invalid answer: {sentence(error)}"
-        ) from error
+    answer = _accepted(returned)
     response = answered(
         well_formed_text(answer.text),
         (),
@@ -139,6 +132,16 @@ def _response(returned: object) -> Response:
     if answer.messages:
         return replace(response, messages=answer.messages, has_trace=True)
     return response
+
+
+def _accepted(returned: plugins.Answer) -> _Answer:
+    values = {field.name: getattr(returned, field.name) for field in fields(returned)}
+    try:
+        return _Answer.model_validate(values)
+    except ValidationError as error:
+        raise ProviderError(
+            "malformed", f"the plugin returned an invalid answer: {sentence(error)}"
+        ) from error
 
 
 class _Used(BaseModel):

@@ -91,9 +91,7 @@ class VsCodeProvider:
     async def ask_together(self, requests: Sequence[Request]) -> Sequence[Response]:
         """Ask all questions in one window, each with its own subagent."""
         if any(request.seed is not None for request in requests):
-            self._services.warn(
-                f"{self._target.name}: seeds are ignored: the agent does not support them"
-            )
+            self._services.warn_of_seed(self._target.name, "agent")
         timeout_s = sum(
             number(self._target.timeout_seconds, request.timeout_s) for request in requests
         )
@@ -178,10 +176,8 @@ class VsCodeProvider:
         )
         wake_s = min(WAKE_S, self._left_s(deadline))
         if not await self._appears([place.alive], wake_s):
-            raise ProviderError(
-                "process",
-                f"VS Code did not respond within {wake_s:g} s: '{place.alive}' is missing",
-            )
+            detail = f"VS Code did not respond within {wake_s:g} s: '{place.alive}' is missing"
+            raise ProviderError("process", detail)
 
     async def _code(self, deadline: float, *arguments: str) -> None:
         try:
@@ -213,18 +209,9 @@ class VsCodeProvider:
         self, exchanges: Sequence[Exchange], deadline: float, timeout_s: float
     ) -> Sequence[Response]:
         """Wait for all answers; a batch may take as long as its questions one by one."""
-        if not await self._appears(
-            [exchange.answered for exchange in exchanges], self._left_s(deadline)
-        ):
-            missing = [exchange for exchange in exchanges if not exchange.answered.exists()]
-            if len(exchanges) == 1:
-                raise ProviderError(
-                    "timeout", f"VS Code produced no response within {timeout_s:g} s"
-                )
-            complete = counted(len(exchanges) - len(missing), "response")
-            raise ProviderError(
-                "timeout", f"VS Code produced {complete} for {len(exchanges)} requests"
-            )
+        answers = [exchange.answered for exchange in exchanges]
+        if not await self._appears(answers, self._left_s(deadline)):
+            raise _incomplete(answers, timeout_s)
         try:
             return await asyncio.to_thread(lambda: list(map(self._response, exchanges)))
         except OSError as error:
@@ -238,7 +225,7 @@ class VsCodeProvider:
     async def _appears(self, files: Sequence[Path], timeout_s: float) -> bool:
         """Wait until all files exist; returns False on a timeout."""
         deadline = self._services.environment.monotonic() + timeout_s
-        while not all(file.exists() for file in files):
+        while not all(map(Path.exists, files)):
             if (left_s := self._left_s(deadline)) <= 0:
                 return False
             await self._services.environment.sleep(min(POLL_S, left_s))
@@ -250,14 +237,7 @@ class VsCodeProvider:
         answer, proofs = take_proofs(text, exchange.guidelines)
         for proof in proofs:
             if not proof["ok"]:
-                reported = "a different hash"
-                if proof["sha256_reported"] is None:
-                    reported = "no hash"
-                self._services.warn(
-                    f"{self._target.name}: {exchange.request.case_id}: "
-                    f"the agent reported {reported} for "
-                    f"{proof['file']}: it may not have read it"
-                )
+                self._warn_of(proof, exchange.request.case_id)
         asked: JsonObject = {"prompt": exchange.text}
         if proofs:
             asked["preread"] = [*proofs]
@@ -266,6 +246,13 @@ class VsCodeProvider:
             (OutputMessage(role="assistant", content=answer),),
             has_trace=False,
             request=asked,
+        )
+
+    def _warn_of(self, proof: JsonObject, case_id: str) -> None:
+        reported = "no hash" if proof["sha256_reported"] is None else "a different hash"
+        self._services.warn(
+            f"{self._target.name}: {case_id}: the agent reported {reported} for "
+            f"{proof['file']}: it may not have read it"
         )
 
     def _unanswered(self, exchange: Exchange) -> Response:
@@ -280,11 +267,21 @@ class VsCodeProvider:
         """The window stays open: it is the user's."""
 
 
+def _incomplete(answers: Sequence[Path], timeout_s: float) -> ProviderError:
+    if len(answers) == 1:
+        return ProviderError("timeout", f"VS Code produced no response within {timeout_s:g} s")
+    complete = counted(sum(map(Path.exists, answers)), "response")
+    return ProviderError("timeout", f"VS Code produced {complete} for {len(answers)} requests")
+
+
 def _attachments(exchanges: Sequence[Exchange], last: Path) -> list[str]:
     files = dict.fromkeys(
         file.path for file in chain.from_iterable(exchange.request.files for exchange in exchanges)
     )
-    return list(chain.from_iterable(("-a", str(file)) for file in (*files, last)))
+    arguments: list[str] = []
+    for file in (*files, last):
+        arguments += ("-a", str(file))
+    return arguments
 
 
 def _exchange(place: Subagent, stem: str, request: Request, *, unlocks: bool) -> Exchange:
