@@ -61,19 +61,14 @@ def masked_miss(
         return None
     if isinstance(evaluator, RegexEvaluator):
         pattern = compiled(evaluator.value, ignore_case=not evaluator.case_sensitive)
-        if services.hides_match(partial(occurs, pattern)):
-            return Score(error=PART)
+        is_part = services.hides_match(partial(occurs, pattern))
+    elif isinstance(evaluator, TextEvaluator):
+        texts = map(str.casefold, map(str.strip, _expected(evaluator, submission.case)))
+        parts = [text for text in texts if len(text) >= MIN_PART]
+        is_part = services.hides_match(lambda secret: _has_any(secret, parts))
+    else:
         return None
-    if not isinstance(evaluator, TextEvaluator):
-        return None
-    parts = [
-        part
-        for each in _expected(evaluator, submission.case)
-        if len(part := each.strip().casefold()) >= MIN_PART
-    ]
-    if services.hides_match(lambda secret: _has_any(secret, parts)):
-        return Score(error=PART)
-    return None
+    return Score(error=PART) if is_part else None
 
 
 def _has_any(secret: str, parts: Sequence[str]) -> bool:

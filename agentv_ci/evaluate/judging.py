@@ -21,15 +21,7 @@ from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
 from agentv_ci.contracts.judge_evaluators import AGGREGATOR_VARIABLES
 from agentv_ci.contracts.plan_evaluators import PlanRubric
-from agentv_ci.contracts.plan_parts import (
-    AttachmentPart,
-    FilePart,
-    Part,
-    PlanMessage,
-    TextPart,
-    json_text,
-    part_outline,
-)
+from agentv_ci.contracts.plan_parts import FilePart, PlanMessage, TextPart, json_text
 from agentv_ci.evaluate.replies import (
     CHECKS_FORM,
     CHOICE_FORM,
@@ -336,10 +328,7 @@ def prompt_text(prompt: TextPart | FilePart | None, submission: Submission) -> s
 
 
 def variables(submission: Submission, *, with_messages: bool = True) -> dict[str, str]:
-    """Return the variables of custom prompts.
-
-    They are texts, and messages as JSON. The built-in prompts use no messages.
-    """
+    """Return the variables of prompts: texts, and for custom ones messages as JSON."""
     case, response = submission.case, submission.response
     texts = {
         "expected_outcome": case.expected_outcome,
@@ -353,14 +342,14 @@ def variables(submission: Submission, *, with_messages: bool = True) -> dict[str
         return texts
     output: list[JsonValue] = list(map(output_message, response.messages))
     return texts | {
-        "input_messages": json_text(
-            [_message(message, submission) for message in case.input_messages]
-        ),
-        "expected_messages": json_text(
-            [_message(message, submission) for message in case.expected_messages]
-        ),
+        "input_messages": _messages(case.input_messages, submission),
+        "expected_messages": _messages(case.expected_messages, submission),
         "output_messages": json_text(output),
     }
+
+
+def _messages(messages: Iterable[PlanMessage], submission: Submission) -> str:
+    return json_text([_message(message, submission) for message in messages])
 
 
 def _all(values: Mapping[str, str], form: _Form) -> str:
@@ -395,15 +384,4 @@ def _pattern(names: Iterable[str]) -> re.Pattern[str]:
 def _message(message: PlanMessage, submission: Submission) -> JsonValue:
     if message.value is not None:
         return {"role": message.role, "content": message.value}
-    texts = [_part_text(part, submission) for part in message.content]
-    return turn(message, "\n\n".join(texts))
-
-
-def _part_text(part: Part, submission: Submission) -> str:
-    match part:
-        case FilePart():
-            return submission.files[part.sha256].text
-        case TextPart():
-            return part.text
-        case AttachmentPart():
-            return part_outline(part)
+    return turn(message, "\n\n".join(map(submission.text_of, message.content)))

@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from msgspec import Struct
@@ -25,7 +26,7 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanRubric
 from agentv_ci.contracts.results import Choice
-from agentv_ci.evaluate.scoring import weighted_mean
+from agentv_ci.evaluate.scoring import have_weight, weighted_mean
 from agentv_ci.evaluate.thinking import without_thinking
 
 SCORE_FORM = '{"score": float, "hits": string[], "misses": string[], "reasoning": string}'
@@ -120,11 +121,13 @@ def last_score(text: str) -> Score | None:
 
     Earlier objects are ignored: a script may log the answer that it scores.
     """
+    last: Score | None = None
     try:
-        found = [_score_of(item, most=None) for item in _objects(text)]
+        for item in _objects(text):
+            last = _score_of(item, most=None) or last
     except _Unreadable:
         return None
-    return next((score for score in reversed(found) if score is not None), None)
+    return last
 
 
 def _objects(text: str) -> Iterator[JsonObject]:
@@ -193,10 +196,7 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
 
 
 def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | None:
-    """Return the score of a judge's checks, the first one of each criterion.
-
-    None when there are none.
-    """
+    """Return the score of a judge's checks, the first one of each criterion; None without any."""
     checks: dict[str, tuple[bool, str]] = {}
     faults: dict[str, None] = {}
     for check in objects_at(reply, "checks"):
@@ -206,25 +206,31 @@ def read_checks(reply: JsonObject, rubrics: Sequence[PlanRubric]) -> Reading | N
         elif satisfied is None:
             return None
         elif name not in checks:
-            checks[name] = (satisfied, " ".join((text_at(check, "reasoning") or "").split()))
+            checks[name] = (satisfied, _line_at(check, "reasoning"))
         elif checks[name][0] != satisfied:
             faults[f"its checks of criterion '{name}' differ"] = None
     if not checks:
         return None
     met = frozenset(name for name, (satisfied, _) in checks.items() if satisfied)
-    score = Score(
+    score = replace(_scored(checks, met, rubrics), reasoning=_line_at(reply, "overall_reasoning"))
+    return Reading(score, decides=met, faults=tuple(faults))
+
+
+def _scored(
+    checks: Mapping[str, tuple[bool, str]], met: AbstractSet[str], rubrics: Sequence[PlanRubric]
+) -> Score:
+    missed = [criterion for criterion in rubrics if criterion.id not in met]
+    return Score(
         weighted_mean((criterion.weight, float(criterion.id in met)) for criterion in rubrics),
         hits=tuple(_finding(criterion, checks) for criterion in rubrics if criterion.id in met),
-        misses=tuple(
-            _finding(criterion, checks) for criterion in rubrics if criterion.id not in met
-        ),
-        reasoning=" ".join((text_at(reply, "overall_reasoning") or "").split()),
-        misses_required=any(
-            criterion.required and criterion.id not in met for criterion in rubrics
-        ),
-        weighs_nothing=not any(criterion.weight for criterion in rubrics),
+        misses=tuple(_finding(criterion, checks) for criterion in missed),
+        misses_required=any(criterion.required for criterion in missed),
+        weighs_nothing=not have_weight(rubrics),
     )
-    return Reading(score, decides=met, faults=tuple(faults))
+
+
+def _line_at(written: JsonObject, name: str) -> str:
+    return " ".join((text_at(written, name) or "").split())
 
 
 def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
@@ -234,14 +240,12 @@ def _meant(written: JsonValue, rubrics: Sequence[PlanRubric]) -> str | None:
     """
     text = str(written)
     ids = [criterion.id for criterion in rubrics]
-    near = (
-        criterion_id
-        for criterion_id in ids
-        if text.strip() in (criterion_id.strip(), f"[{criterion_id}]")
-    )
     if text in ids:
         return text
-    return next(near, None)
+    for criterion_id in ids:
+        if text.strip() in (criterion_id.strip(), f"[{criterion_id}]"):
+            return criterion_id
+    return None
 
 
 def _finding(rubric: PlanRubric, checks: Mapping[str, tuple[bool, str]]) -> str:

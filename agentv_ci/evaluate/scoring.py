@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,36 +36,40 @@ class Assessment(Struct, frozen=True):
 def assessment_of(evaluator: PlanEvaluator, score: Score, threshold: float) -> Assessment:
     """Return what an evaluator's score means for the case.
 
-    An error stays an error, also with `negate`.
-
-    `negate` also swaps hits and misses, and lifts requirements inside the evaluator.
+    An error stays an error, also with `negate`. That also swaps hits and misses, and lifts
+    requirements inside the evaluator.
     """
-    if score.error is not None:
-        return Assessment(_result(evaluator, score, "error", score.error))
-    if score.unmeasured is not None:
-        return Assessment(
-            _result(evaluator, score, "skipped", f"the target does not report {score.unmeasured}")
-        )
-    if score.skipped is not None:
-        return Assessment(_result(evaluator, score, "skipped", score.skipped))
+    if (unscored := _unscored(evaluator, score)) is not None:
+        return Assessment(unscored)
     value, hits, misses = min(max(0.0, score.score), 1.0), score.hits, score.misses
     if evaluator.negate:
-        value = 1.0 - value
-        hits, misses = (tuple(f"negated: {text}" for text in texts) for texts in (misses, hits))
+        value, hits, misses = 1.0 - value, _negated(misses), _negated(hits)
     if score.weighs_nothing:
         value = 0.0
     misses_required = score.misses_required and not evaluator.negate
-    verdict = verdict_of_score(
-        value, threshold if evaluator.min_score is None else evaluator.min_score
-    )
+    least = threshold if evaluator.min_score is None else evaluator.min_score
+    verdict = verdict_of_score(value, least)
     if misses_required or score.weighs_nothing:
         verdict = "fail"
     if value is not score.score or evaluator.negate:
         score = replace(score, score=value, hits=hits, misses=misses)
-    result = _result(evaluator, score, verdict, score.reasoning)
-    return Assessment(
-        result, fails_case=misses_required or (evaluator.required and verdict != "pass")
-    )
+    fails_case = misses_required or (evaluator.required and verdict != "pass")
+    return Assessment(_result(evaluator, score, verdict, score.reasoning), fails_case)
+
+
+def _unscored(evaluator: PlanEvaluator, score: Score) -> EvaluatorResult | None:
+    if score.error is not None:
+        return _result(evaluator, score, "error", score.error)
+    if score.unmeasured is not None:
+        reason = f"the target does not report {score.unmeasured}"
+        return _result(evaluator, score, "skipped", reason)
+    if score.skipped is not None:
+        return _result(evaluator, score, "skipped", score.skipped)
+    return None
+
+
+def _negated(findings: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"negated: {finding}" for finding in findings)
 
 
 def _result(
@@ -110,26 +114,53 @@ def settings_text(evaluator: PlanEvaluator) -> str | None:
     return None
 
 
-def settled(results: Iterable[EvaluatorResult]) -> tuple[EvaluatorResult, ...]:
-    """Return results with skipped ones that are required as errors."""
-    return tuple(
-        _as_error(result) if result.status == "skipped" and result.required else result
-        for result in results
-    )
+def settled(assessments: Iterable[Assessment]) -> tuple[EvaluatorResult, ...]:
+    """Return the results of assessments, with skipped ones that are required as errors."""
+    return tuple(map(_settled, assessments))
+
+
+def _settled(assessment: Assessment) -> EvaluatorResult:
+    result = assessment.result
+    if result.status == "skipped" and result.required:
+        return _as_error(result)
+    return result
+
+
+def fail_case(assessments: Iterable[Assessment]) -> bool:
+    """Whether an assessment alone fails the case."""
+    return any(assessment.fails_case for assessment in assessments)
 
 
 def _as_error(result: EvaluatorResult) -> EvaluatorResult:
     return result.model_copy(update={"status": "error", "verdict": "error"})
 
 
+def with_status(
+    results: Iterable[EvaluatorResult], status: Literal["ok", "error", "skipped"]
+) -> list[EvaluatorResult]:
+    """Return the results with a status."""
+    return [result for result in results if result.status == status]
+
+
+class Weighted(Protocol):
+    """What has a weight in a mean."""
+
+    @property
+    def weight(self) -> float:
+        """Its weight."""
+
+
+def have_weight(parts: Iterable[Weighted]) -> bool:
+    """Whether any part of a mean has weight."""
+    return any(part.weight for part in parts)
+
+
 def lacks_weight(results: Sequence[EvaluatorResult]) -> bool:
     """Whether no scored result has weight while a skipped one has."""
-    scored = [result for result in results if result.status == "ok"]
-    skipped = [result for result in results if result.status == "skipped"]
-    return bool(skipped) and (
-        not scored
-        or (any(result.weight for result in skipped) and not any(score.weight for score in scored))
-    )
+    scored, skipped = with_status(results, "ok"), with_status(results, "skipped")
+    if not scored:
+        return bool(skipped)
+    return have_weight(skipped) and not have_weight(scored)
 
 
 def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
@@ -138,34 +169,38 @@ def combine(assessments: Sequence[Assessment], threshold: float) -> Grade:
     The verdict is `error` when an evaluator could not score, or when nothing that counts has
     scored. A required evaluator that does not pass fails the case, whatever the mean.
     """
-    every = settled(assessment.result for assessment in assessments)
+    every = settled(assessments)
     # Comparisons with other arms say nothing of this answer, not even that it cannot be scored.
     results = tuple(result for result in every if not result.compares_arms)
-    scored = [result for result in results if result.status == "ok"]
+    scored = with_status(results, "ok")
     if lacks_weight(results):
         results = tuple(
             _as_error(result) if result.status == "skipped" else result for result in results
         )
-    broken = [result for result in results if result.status == "error"]
-    score = weighted_mean((result.weight, result.score) for result in scored)
+    broken = with_status(results, "error")
+    score = mean_score(scored)
     verdict = verdict_of_score(score, threshold)
-    has_weight = any(result.weight for result in scored)
-    if any(assessment.fails_case for assessment in assessments) or not has_weight:
+    if fail_case(assessments) or not have_weight(scored):
         verdict = "fail"
     misses = list(chain.from_iterable(result.misses for result in scored))
-    if scored and not has_weight:
+    if scored and not have_weight(scored):
         misses.append("all weights are 0, so the score is 0")
     return Grade(
         score=score,
         verdict="error" if broken else verdict,
         hits=tuple(chain.from_iterable(result.hits for result in scored)),
         misses=tuple(misses),
-        reasoning=" | ".join(
-            f"{result.name}: {result.reasoning}" for result in results if result.reasoning
-        ),
+        reasoning=" | ".join(reasonings(results)),
         results=(*results, *(result for result in every if result.compares_arms)),
         error=_reasons(broken),
     )
+
+
+def reasonings(results: Iterable[EvaluatorResult]) -> Iterator[str]:
+    """Yield the explanations of results, each with its name."""
+    for result in results:
+        if result.reasoning:
+            yield f"{result.name}: {result.reasoning}"
 
 
 def _reasons(broken: Iterable[EvaluatorResult]) -> str | None:
@@ -189,6 +224,11 @@ def share_met(findings: Iterable[tuple[bool, str]]) -> Score:
     hits = tuple(finding for is_met, finding in pairs if is_met)
     misses = tuple(finding for is_met, finding in pairs if not is_met)
     return Score(len(hits) / len(pairs) if pairs else 1.0, hits=hits, misses=misses)
+
+
+def mean_score(results: Iterable[EvaluatorResult]) -> float:
+    """Return the weighted mean of scores."""
+    return weighted_mean((result.weight, result.score) for result in results)
 
 
 def weighted_mean(weighted: Iterable[tuple[float, float]]) -> float:

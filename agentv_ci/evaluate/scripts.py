@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agentv_ci.base.process import ProcessFailed, child_environment, run
+from agentv_ci.base.text import last_line
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan_evaluators import PlanScript
@@ -87,9 +88,10 @@ def _interpreter(program: Path) -> tuple[str, ...]:
 def _score_in(finished: ProcessResult) -> Score:
     stderr = finished.stderr.strip() or None
     if finished.status != 0:
-        message = _last_line(finished.stderr) or _last_line(finished.stdout) or "no output"
+        # Of a traceback, the last line is the exception.
+        said = last_line(finished.stderr) or last_line(finished.stdout) or "no output"
         return Score(
-            error=f"the script exited with code {finished.status}: {message}",
+            error=f"the script exited with code {finished.status}: {' '.join(said.split())}",
             raw_response=finished.stdout or None,
             stderr=stderr,
         )
@@ -99,10 +101,3 @@ def _score_in(finished: ProcessResult) -> Score:
         reason = f"the script printed no JSON object with a score: {printed}"
         return Score(error=reason, raw_response=finished.stdout, stderr=stderr)
     return replace(score, stderr=stderr)
-
-
-def _last_line(text: str) -> str:
-    """Return the last line with text, which in a traceback is the exception."""
-    return " ".join(
-        next((line for line in reversed(text.splitlines()) if line.strip()), "").split()
-    )

@@ -23,7 +23,16 @@ from agentv_ci.contracts.exchange import (
 )
 from agentv_ci.contracts.plan import PlanCase
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
-from agentv_ci.contracts.plan_parts import FilePart, FileReference, PlanFile, PlanMessage
+from agentv_ci.contracts.plan_parts import (
+    AttachmentPart,
+    FilePart,
+    FileReference,
+    Part,
+    PlanFile,
+    PlanMessage,
+    TextPart,
+    part_outline,
+)
 from agentv_ci.contracts.results import (
     EvaluatorResult,
     Expense,
@@ -65,6 +74,16 @@ class Submission(Struct, frozen=True):
     def answer(self) -> str:
         """The answer's text."""
         return self.response.answer
+
+    def text_of(self, part: Part) -> str:
+        """Return a part of a message as text: of a file its content, of an attachment its name."""
+        match part:
+            case FilePart():
+                return self.files[part.sha256].text
+            case TextPart():
+                return part.text
+            case AttachmentPart():
+                return part_outline(part)
 
     def label(self, evaluator: PlanEvaluator) -> str:
         """Return how the log names an evaluator of this answer."""

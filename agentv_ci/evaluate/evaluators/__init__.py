@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import assert_never
@@ -183,17 +183,8 @@ async def _assess(
             score = masked_miss(evaluator, score, submission, services) or score
     except Exception as error:  # noqa: BLE001  # one that fails must not stop the others
         score = Score(error=f"unexpected {type(error).__name__}: {error}")
-    if score.error is None and not 0 <= score.score <= 1:
-        counted = min(1, max(0, score.score))
-        outside = (
-            f"evaluator '{evaluator.name}' scored {score.score:g}, outside 0 to 1; "
-            f"it counts as {counted:g}"
-        )
-        services.warn(about_case(outside, submission.case.id))
-    if score.broken_contract is not None:
-        services.warn(
-            about_case(f"evaluator '{evaluator.name}': {score.broken_contract}", submission.case.id)
-        )
+    for problem in _problems(score):
+        services.warn(about_case(f"evaluator '{evaluator.name}'{problem}", submission.case.id))
     assessment = assessment_of(evaluator, score, submission.case.threshold)
     result, is_masked = services.clean(assessment.result)
     services.masked |= is_masked
@@ -202,11 +193,16 @@ async def _assess(
     return replace(assessment, result=result)
 
 
-def load_evaluators(case: PlanCase) -> None:
-    """Import what the evaluators of a case need.
+def _problems(score: Score) -> Iterator[str]:
+    if score.error is None and not 0 <= score.score <= 1:
+        counted = min(1, max(0, score.score))
+        yield f" scored {score.score:g}, outside 0 to 1; it counts as {counted:g}"
+    if score.broken_contract is not None:
+        yield f": {score.broken_contract}"
 
-    Raises UsageError for a package or plugin that cannot be used.
-    """
+
+def load_evaluators(case: PlanCase) -> None:
+    """Import what evaluators need; raises UsageError for a package or plugin that is of no use."""
     for evaluator in flat(case.evaluators):
         package = None
         if isinstance(evaluator, SimilarityEvaluator):

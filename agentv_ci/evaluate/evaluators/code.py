@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
@@ -32,21 +33,8 @@ def _input(
     settings: PlanCodeEvaluator, submission: Submission, services: EvaluatorServices
 ) -> JsonObject:
     case, response = submission.case, submission.response
-    attached = [
-        part
-        for part in chain.from_iterable(message.content for message in case.input_messages)
-        if isinstance(part, FilePart)
-    ]
-    guidelines = [part for part in attached if part.type == "guideline"]
-    others = [part for part in attached if part.type == "file"]
-    inputs: list[JsonValue] = [
-        _message(message, submission, services) for message in case.input_messages
-    ]
-    guideline_files: list[JsonValue] = [str(services.locate(part)) for part in guidelines]
-    segments: list[JsonValue] = [
-        _part(part, submission, services)
-        for part in chain.from_iterable(message.content for message in case.input_messages)
-    ]
+    parts = list(chain.from_iterable(message.content for message in case.input_messages))
+    guidelines = _located("guideline", parts, services)
     summary = TraceSummary.of(call.tool for call in response.calls)
     return {
         "eval_id": case.id,
@@ -54,20 +42,30 @@ def _input(
         "expected_outcome": case.expected_outcome,
         "reference_answer": case.reference_answer,
         "candidate_answer": response.answer,
-        "input_messages": inputs,
-        "expected_messages": [
-            _message(message, submission, services) for message in case.expected_messages
-        ],
+        "input_messages": _messages(case.input_messages, submission, services),
+        "expected_messages": _messages(case.expected_messages, submission, services),
         "output_messages": list(map(output_message, response.messages)),
-        "guideline_files": guideline_files,
-        "input_files": [str(services.locate(part)) for part in others],
+        "guideline_files": guidelines,
+        "input_files": _located("file", parts, services),
         "has_trace": response.has_trace,
         "config": settings.config,
         # The names that scripts written for AgentV use.
-        "guideline_paths": guideline_files,
-        "input_segments": segments,
+        "guideline_paths": guidelines,
+        "input_segments": [_part(part, submission, services) for part in parts],
         "candidate_trace_summary": summary.model_dump(mode="json") if response.has_trace else None,
     }
+
+
+def _located(kind: str, parts: Iterable[Part], services: EvaluatorServices) -> list[JsonValue]:
+    """Return the paths of the files of a kind among parts of messages."""
+    files = (part for part in parts if isinstance(part, FilePart) and part.type == kind)
+    return [str(services.locate(file)) for file in files]
+
+
+def _messages(
+    messages: Iterable[PlanMessage], submission: Submission, services: EvaluatorServices
+) -> list[JsonValue]:
+    return [_message(message, submission, services) for message in messages]
 
 
 def _message(

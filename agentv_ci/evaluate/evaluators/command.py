@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from secrets import token_hex
 from xml.etree import ElementTree as ET
 
@@ -15,7 +16,7 @@ from msgspec import Struct
 from agentv_ci.base.left_files import read_left
 from agentv_ci.base.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
-from agentv_ci.base.text import shortened
+from agentv_ci.base.text import last_line, shortened
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan_evaluators import PlanCommandEvaluator, PlanJunitEvaluator
 from agentv_ci.evaluate.scoring import share_met
@@ -47,33 +48,37 @@ class _Ended(Struct, frozen=True):
             return None
         return self.result.stderr.strip() or None
 
+    @property
+    def exit_code(self) -> str:
+        """Its exit code, for people."""
+        return str(self.result.status) if self.result is not None else "?"
+
 
 async def command(
     settings: PlanCommandEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Return the share of the checks that the command meets.
-
-    The exit code is one of them, and all need it.
-    """
+    """Return the share of the checks that the command meets; all need the expected exit code."""
     ended = await _run(settings, submission)
     if isinstance(ended, Score):
         return ended
     if ended.result is None:
         return Score(0.0, misses=(f"the command {ended.problem}",))
     if ended.result.status != settings.exit_code:
-        said = _last_line(ended.result.stderr) or _last_line(ended.result.stdout)
-        reason = f"exit code {ended.result.status}" + (f": {said}" if said else "")
+        said = last_line(ended.result.stderr) or last_line(ended.result.stdout)
+        reason = f"exit code {ended.exit_code}{f': {shortened(said, MAX_SHOWN)}' if said else ''}"
         return Score(0.0, misses=(reason,), stderr=ended.stderr)
     try:
-        findings = await asyncio.to_thread(
-            lambda result: [*_checks(settings, result.stdout)], ended.result
-        )
+        findings = await asyncio.to_thread(_checked, settings, ended.result.stdout)
     except TimeoutError:
         return Score(error=f"the pattern took too long: '{settings.regex}'")
     except InvalidPattern as error:
         return Score(error=f"not a regular expression: {error}")
     findings = _with_output(findings, ended.result.stdout)
     return share_met([(True, f"exit code {settings.exit_code}"), *findings])
+
+
+def _checked(settings: PlanCommandEvaluator, stdout: str) -> list[Finding]:
+    return [*_checks(settings, stdout)]
 
 
 def _checks(settings: PlanCommandEvaluator, stdout: str) -> Iterator[Finding]:
@@ -109,38 +114,33 @@ def _quoted(text: str) -> str:
 async def junit(
     settings: PlanJunitEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Return the share of the listed tests that pass, or of all tests.
-
-    Without a report none does.
-    """
+    """Return the share of the listed tests that pass, or of all; without a report none does."""
     ended = await _run(settings, submission)
     if isinstance(ended, Score):
         return ended
     if ended.report is None:
-        reason = (
-            ended.problem
-            or f"wrote no report (exit code {ended.result.status if ended.result else '?'})"
-        )
+        reason = ended.problem or f"wrote no report (exit code {ended.exit_code})"
         return Score(0.0, misses=(f"the command {reason}",), stderr=ended.stderr)
     try:
         tests = _tests(ended.report)
     except ET.ParseError as error:
         return Score(0.0, misses=(f"the report is not XML: {error}",), stderr=ended.stderr)
-    wanted = (*(settings.fail_to_pass or ()), *(settings.pass_to_pass or ()))
-    if wanted:
-        findings = [*_listed(tests, wanted)]
-    else:
-        findings = [(passed, name) for name, passed in tests.items()]
+    findings = [*_of_tests(tests, settings)]
     if ended.result is None or (ended.result.status != 0 and all(tests.values())):
         # A report of success by a command that failed is not what the tests have said.
-        reason = (
-            ended.problem or f"ended with exit code {ended.result.status if ended.result else '?'}"
-        )
+        reason = ended.problem or f"ended with exit code {ended.exit_code}"
         findings.append((False, f"every test passes in the report, but the command {reason}"))
-    if not findings:
-        return Score(0.0, misses=("the report has no tests",), stderr=ended.stderr)
-    score = share_met(findings)
+    score = share_met(findings or [(False, "the report has no tests")])
     return Score(score.score, hits=score.hits, misses=score.misses, stderr=ended.stderr)
+
+
+def _of_tests(tests: Mapping[str, bool], settings: PlanJunitEvaluator) -> Iterator[Finding]:
+    wanted = (*(settings.fail_to_pass or ()), *(settings.pass_to_pass or ()))
+    if wanted:
+        yield from _listed(tests, wanted)
+        return
+    for name, passed in tests.items():
+        yield passed, name
 
 
 def _listed(tests: Mapping[str, bool], wanted: tuple[str, ...]) -> Iterator[Finding]:
@@ -193,21 +193,13 @@ async def _in(
     if isinstance(settings, PlanJunitEvaluator) and REPORT not in " ".join(settings.argv):
         folder, name = place.folder, settings.report
         cleared(folder, name)
-    result, problem = None, None
+    result, problem, report = None, None, None
     try:
         result = await place.run(argv, env={}, timeout_s=timeout_s)
     except ProgramNotStarted:
         raise
     except ProcessFailed as error:
         problem = str(error)
-    try:
+    with suppress(OSError):
         report = await asyncio.to_thread(read_left, folder, name, MAX_XML_BYTES)
-    except OSError:
-        report = None
     return _Ended(result, problem, report)
-
-
-def _last_line(text: str) -> str:
-    return shortened(
-        next((line.strip() for line in reversed(text.splitlines()) if line.strip()), ""), MAX_SHOWN
-    )

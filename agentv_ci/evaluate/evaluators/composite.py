@@ -22,7 +22,16 @@ from agentv_ci.contracts.plan_parts import json_text
 from agentv_ci.contracts.results import EvaluatorResult
 from agentv_ci.evaluate.judging import aggregate_question, judge_score, prompt_text
 from agentv_ci.evaluate.replies import UNIT_SCALE, read_score
-from agentv_ci.evaluate.scoring import Assessment, lacks_weight, settled, weighted_mean
+from agentv_ci.evaluate.scoring import (
+    Assessment,
+    fail_case,
+    have_weight,
+    lacks_weight,
+    mean_score,
+    reasonings,
+    settled,
+    with_status,
+)
 from agentv_ci.evaluate.scripts import script_score
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
@@ -42,34 +51,24 @@ async def composite(
     *,
     assess: Assess,
 ) -> Score:
-    """Score with all members concurrently, then aggregate.
-
-    A member with an error makes the composite an error; a skipped member is ignored.
-    """
+    """Aggregate the scores of members: an error is one of the composite, a skipped one is ignored."""
     assessments = await assess(settings.evaluators, submission, services)
-    members = settled(assessment.result for assessment in assessments)
-    if broken := [member for member in members if member.status == "error"]:
+    members = settled(assessments)
+    if broken := with_status(members, "error"):
         reasons = "; ".join(f"member '{member.name}': {member.reasoning}" for member in broken)
         return Score(error=reasons, members=members)
-    weighed = [
-        member.model_copy(update={"weight": _weight(member, settings)}) for member in members
-    ]
+    weighed = [_weighed(member, settings) for member in members]
     if lacks_weight(weighed):
         return Score(unmeasured="what the members measure", members=members)
-    scored = [member for member in weighed if member.status == "ok"]
-    score = await _aggregated(settings, scored, submission, services)
-    return replace(
-        score,
-        members=members,
-        misses_required=any(assessment.fails_case for assessment in assessments),
-    )
+    score = await _aggregated(settings, with_status(weighed, "ok"), submission, services)
+    return replace(score, members=members, misses_required=fail_case(assessments))
 
 
-def _weight(member: EvaluatorResult, settings: PlanCompositeEvaluator) -> float:
+def _weighed(member: EvaluatorResult, settings: PlanCompositeEvaluator) -> EvaluatorResult:
     aggregator = settings.aggregator
     if isinstance(aggregator, PlanWeightedAverage):
-        return aggregator.weights[member.name]
-    return member.weight
+        return member.model_copy(update={"weight": aggregator.weights[member.name]})
+    return member
 
 
 async def _aggregated(
@@ -80,15 +79,7 @@ async def _aggregated(
 ) -> Score:
     match settings.aggregator:
         case PlanWeightedAverage():
-            return Score(
-                weighted_mean((score.weight, score.score) for score in scored),
-                weighs_nothing=not any(score.weight for score in scored),
-                hits=tuple(chain.from_iterable(_named(score, score.hits) for score in scored)),
-                misses=tuple(chain.from_iterable(_named(score, score.misses) for score in scored)),
-                reasoning="; ".join(
-                    f"{score.name}: {score.reasoning}" for score in scored if score.reasoning
-                ),
-            )
+            return _mean(scored)
         case PlanCodeAggregator() as script:
             return await script_score(
                 services,
@@ -112,6 +103,16 @@ async def _aggregated(
             assert_never(other)
 
 
+def _mean(scored: Sequence[EvaluatorResult]) -> Score:
+    return Score(
+        mean_score(scored),
+        weighs_nothing=not have_weight(scored),
+        hits=tuple(chain.from_iterable(_named(score, score.hits) for score in scored)),
+        misses=tuple(chain.from_iterable(_named(score, score.misses) for score in scored)),
+        reasoning="; ".join(reasonings(scored)),
+    )
+
+
 def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
     """Return name → result, as aggregators read it."""
     return {score.name: _result(score) for score in scored}
@@ -119,7 +120,7 @@ def _results(scored: Sequence[EvaluatorResult]) -> JsonObject:
 
 def _result(result: EvaluatorResult) -> JsonObject:
     found: JsonObject = result.model_dump(mode="json", include=AGGREGATED)
-    members = [member for member in result.evaluator_results or () if member.status == "ok"]
+    members = with_status(result.evaluator_results or (), "ok")
     return found | ({"results": _results(members)} if members else {})
 
 

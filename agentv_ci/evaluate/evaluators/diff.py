@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.exchange import Score
 from agentv_ci.contracts.plan_evaluators import PlanDiffEvaluator
+from agentv_ci.contracts.results import Change
 from agentv_ci.evaluate.scoring import share_met
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission, without_work
 from agentv_ci.workspaces.bases import UnusableWorkspace, changes_by
@@ -29,9 +30,7 @@ async def diff(
     findings = [*_paths(settings, [change.path for change in work.changes])]
     try:
         if settings.max_lines is not None:
-            lines = await asyncio.to_thread(
-                lambda: sum(diff.lines for diff in diff_of(work.changes, work.base))
-            )
+            lines = await asyncio.to_thread(_lines, work)
             findings.append((lines <= settings.max_lines, f"{counted(lines, 'line')} changed"))
         if settings.golden is not None:
             patch = submission.files[settings.golden.sha256].content
@@ -43,10 +42,15 @@ async def diff(
     return share_met(findings)
 
 
+def _lines(work: Work) -> int:
+    return sum(file.lines for file in diff_of(work.changes, work.base))
+
+
 def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]:
     if settings.may_change is not None:
         others = [path for path in changed if not matches(path, settings.may_change)]
-        yield from ((False, f"{path} may not change") for path in others)
+        for path in others:
+            yield False, f"{path} may not change"
         if not others:
             yield True, "nothing else has changed"
     for glob in settings.must_change or ():
@@ -61,26 +65,23 @@ def _paths(settings: PlanDiffEvaluator, changed: list[str]) -> Iterator[Finding]
 
 async def _compared(patch: bytes, work: Work, environ: Mapping[str, str]) -> list[Finding]:
     """Compare with what a patch makes of the base, file by file; white space does not count."""
-    wanted = {change.path: change for change in await changes_by(patch, work.base, environ)}
-    found = {change.path: change for change in work.changes}
-    findings: list[Finding] = []
-    for path in sorted({*wanted, *found}):
-        one, other = found.get(path), wanted.get(path)
-        if one is None or other is None:
-            findings.append(
-                (
-                    False,
-                    f"{path} {'has not changed' if one is None else 'is not in the golden patch'}",
-                )
-            )
-        else:
-            is_equal = one.link == other.link and _words(content_of(one)) == _words(
-                content_of(other)
-            )
-            findings.append(
-                (is_equal, f"{path} is {'' if is_equal else 'not '}as in the golden patch")
-            )
-    return findings
+    wanted = _by_path(await changes_by(patch, work.base, environ))
+    found = _by_path(work.changes)
+    paths = sorted({*wanted, *found})
+    return [_finding(path, found.get(path), wanted.get(path)) for path in paths]
+
+
+def _by_path(changes: Iterable[Change]) -> dict[str, Change]:
+    return {change.path: change for change in changes}
+
+
+def _finding(path: str, one: Change | None, other: Change | None) -> Finding:
+    if one is None:
+        return False, f"{path} has not changed"
+    if other is None:
+        return False, f"{path} is not in the golden patch"
+    is_equal = one.link == other.link and _words(content_of(one)) == _words(content_of(other))
+    return is_equal, f"{path} is {'' if is_equal else 'not '}as in the golden patch"
 
 
 def _words(content: bytes | None) -> list[bytes] | None:

@@ -41,11 +41,12 @@ async def cost(
     is_partial = any(expense.cost_usd is None for expense in response.expenses)
     if response.cost_usd is None or (is_partial and response.cost_usd <= settings.max_usd):
         return Score(unmeasured="a cost, or the tokens of a model with a known price")
-    dollars, most = (
-        Decimal(str(round(amount, PRECISION))).normalize()
-        for amount in (response.cost_usd, settings.max_usd)
-    )
+    dollars, most = _decimal(response.cost_usd), _decimal(settings.max_usd)
     return share_met([(dollars <= most, f"{_amount(dollars, response)}, at most ${most:f}")])
+
+
+def _decimal(dollars: float) -> Decimal:
+    return Decimal(str(round(dollars, PRECISION))).normalize()
 
 
 def _amount(dollars: Decimal, response: Response) -> str:

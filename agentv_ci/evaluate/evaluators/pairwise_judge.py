@@ -28,26 +28,21 @@ SCORES: Mapping[Outcome, float] = {"win": 1.0, "tie": 0.5, "loss": 0.0}
 async def pairwise_judge(
     settings: PlanPairwiseJudgeEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Compare an answer with those that are known of other arms.
-
-    That way, each pair is compared once.
-    """
+    """Compare an answer with those that are known of other arms: so each pair is compared once."""
     other_arms = submission.other_arms
     if isinstance(other_arms, str):
         return Score(error=other_arms)
     if other_arms is None:
         return Score(skipped=COMPARED_LATER)
-    compared = [
-        _compared(settings, submission, other_arms, arm, services) for arm in other_arms.answers
-    ]
+    arms = other_arms.answers
+    compared = [_compared(settings, submission, other_arms, arm, services) for arm in arms]
     scores = await asyncio.gather(*compared)
     return replace(
         scores[0],
         score=math.fsum(score.score for score in scores) / len(scores),
         reasoning=" | ".join(score.reasoning for score in scores),
         error=" | ".join(score.error for score in scores if score.error is not None) or None,
-        raw_response="\n".join(score.raw_response for score in scores if score.raw_response)
-        or None,
+        raw_response=_replies(scores) or None,
         broken_contract=_broken_contracts(scores),
         # Those that worked, even if others did not.
         preferences=tuple(chain.from_iterable(score.preferences for score in scores)),
@@ -82,7 +77,7 @@ async def _compared(
 
     own, other = submission.answer, other_arms.answers[arm]
     both = await asyncio.gather(choose(own, other), choose(other, own))
-    replies = "\n".join(score.raw_response for score in both if score.raw_response)
+    replies = _replies(both)
     broken = next((score.error for score in both if score.error is not None), None)
     if broken is not None:
         return replace(both[0], error=f"against '{arm}': {broken}", raw_response=replies)
@@ -103,6 +98,10 @@ async def _compared(
         preferences=(preference,),
         broken_contract=_broken_contracts(both),
     )
+
+
+def _replies(scores: Iterable[Score]) -> str:
+    return "\n".join(score.raw_response for score in scores if score.raw_response)
 
 
 def _broken_contracts(scores: Iterable[Score]) -> str | None:

@@ -15,16 +15,10 @@ from typing import Any
 from agentv_ci import plugins
 from agentv_ci.base.installed_plugins import UnusablePlugin, error_line, find_plugin
 from agentv_ci.base.text import shortened, well_formed_text
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.evaluators import PluginEvaluator
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.contracts.plan_parts import (
-    AttachmentPart,
-    FilePart,
-    Part,
-    PlanMessage,
-    TextPart,
-    part_outline,
-)
+from agentv_ci.contracts.plan_parts import PlanMessage
 from agentv_ci.contracts.results import OutputMessage, ToolCall
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
@@ -53,24 +47,7 @@ async def plugin(settings: PluginEvaluator, submission: Submission, _: Evaluator
 
 def _answered(submission: Submission) -> plugins.AnsweredCase:
     case, response = submission.case, submission.response
-
-    def text(part: Part) -> str:
-        match part:
-            case TextPart():
-                return part.text
-            case FilePart():
-                return submission.files[part.sha256].text
-            case AttachmentPart():
-                return part_outline(part)
-
-    def message(each: PlanMessage) -> OutputMessage:
-        calls = tuple(
-            ToolCall(tool=call.tool, input=call.input, output=call.output)
-            for call in each.tool_calls
-        )
-        content = copy.deepcopy(each.value) if each.value is not None else each.text(text)
-        return OutputMessage(role=each.role, content=content, tool_calls=calls)
-
+    message = partial(_message, submission)
     return plugins.AnsweredCase(
         case_id=case.id,
         candidate_answer=response.answer,
@@ -87,6 +64,17 @@ def _answered(submission: Submission) -> plugins.AnsweredCase:
         seed=submission.request.seed,
         metadata=copy.deepcopy(case.metadata),
     )
+
+
+def _message(submission: Submission, message: PlanMessage) -> OutputMessage:
+    calls = tuple(
+        ToolCall(tool=call.tool, input=call.input, output=call.output)
+        for call in message.tool_calls
+    )
+    content: JsonValue = copy.deepcopy(message.value)
+    if content is None:
+        content = message.text(submission.text_of)
+    return OutputMessage(role=message.role, content=content, tool_calls=calls)
 
 
 async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # it is the plugin's
@@ -121,28 +109,21 @@ async def _in_a_thread(call: Callable[[], Any]) -> Any:  # noqa: ANN401  # it is
 
 def _checked(returned: object) -> Score:
     if not isinstance(returned, plugins.Score):
-        return Score(
-            error=f"the plugin returned {type(returned).__name__}, not agentv_ci.plugins.Score"
-        )
+        kind = type(returned).__name__
+        return Score(error=f"the plugin returned {kind}, not agentv_ci.plugins.Score")
     score: object = returned.score
     if not isinstance(score, (int, float)) or not math.isfinite(score):
-        return Score(
-            error=(
-                f"the plugin returned the score {shortened(repr(score), 100)}, "
-                "which is not a finite number"
-            )
-        )
+        shown = shortened(repr(score), 100)
+        return Score(error=f"the plugin returned the score {shown}, which is not a finite number")
     for name in ("hits", "misses"):
         if not _are_texts(getattr(returned, name)):
             return Score(error=f"the plugin returned '{name}' that are not a list of texts")
     reasoning: object = returned.reasoning
     if not isinstance(reasoning, str):
-        return Score(
-            error=f"the plugin returned a reasoning that is {type(reasoning).__name__}, not a text"
-        )
-    hits, misses = (
-        tuple(map(well_formed_text, texts)) for texts in (returned.hits, returned.misses)
-    )
+        kind = type(reasoning).__name__
+        return Score(error=f"the plugin returned a reasoning that is {kind}, not a text")
+    hits = tuple(map(well_formed_text, returned.hits))
+    misses = tuple(map(well_formed_text, returned.misses))
     return Score(float(score), hits, misses, well_formed_text(reasoning))
 
 

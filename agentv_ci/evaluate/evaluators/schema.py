@@ -37,18 +37,21 @@ async def schema(
     except ValueError as error:
         return Score(0.0, misses=(f"not {settings.format.upper()}: {error}",))
     try:
-        if has_unevaluated(settings.schema_):
-            misses = await _check_apart(settings.schema_, value, services.environ)
-        else:
-            misses = await asyncio.to_thread(check, settings.schema_, value)
+        misses = await _misses(settings.schema_, value, services.environ)
     except CannotCheck as error:
         return Score(error=str(error))
     if not misses:
         return Score(1.0, hits=("Valid",))
-    more = []
-    if len(misses) > MAX_MISSES:
-        more = ["… and more"]
+    more = ["… and more"] if len(misses) > MAX_MISSES else []
     return Score(0.0, misses=(*misses[:MAX_MISSES], *more))
+
+
+async def _misses(
+    schema: JsonObject | bool, value: JsonValue, environ: Mapping[str, str]
+) -> list[str]:
+    if has_unevaluated(schema):
+        return await _check_apart(schema, value, environ)
+    return await asyncio.to_thread(check, schema, value)
 
 
 async def _check_apart(

@@ -18,6 +18,7 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 from unicodedata import category
 
@@ -82,15 +83,15 @@ def _measured(settings: SimilarityEvaluator, answer: str, reference: str) -> flo
             ours, theirs = _tokens(answer), _tokens(reference)
             return _f1((Counter(ours) & Counter(theirs)).total(), ours, theirs)
         case "bleu":
-            from sacrebleu.metrics.bleu import BLEU
+            return _bleu(_spaced(answer), _spaced(reference))
 
-            # With effective_order, texts of fewer than four words have a score too.
-            bleu: float = (
-                BLEU(effective_order=True)
-                .sentence_score(_spaced(answer), [_spaced(reference)])
-                .score
-            )
-            return min(1.0, bleu / 100)
+
+def _bleu(answer: str, reference: str) -> float:
+    from sacrebleu.metrics.bleu import BLEU
+
+    # With effective_order, texts of fewer than four words have a score too.
+    bleu: float = BLEU(effective_order=True).sentence_score(answer, [reference]).score
+    return min(1.0, bleu / 100)
 
 
 def _f1(common: int, ours: Sequence[str], theirs: Sequence[str]) -> float:
@@ -101,7 +102,7 @@ def _tokens(text: str) -> list[str]:
     """Return the words of a text; of a text without words, such as 👍 or ?, the text itself."""
     plain = _spaced(text.lower()).translate(_PUNCTUATION)
     words = _ARTICLES.sub(" ", plain).split()
-    return [word for word in words if not _is_mark(word)] or [text.strip()]
+    return list(filterfalse(_is_mark, words)) or [text.strip()]
 
 
 def _is_mark(word: str) -> bool:

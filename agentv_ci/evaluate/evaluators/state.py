@@ -37,10 +37,7 @@ STEPS = 10_000
 async def state(
     settings: StateEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Return the share of expected rows that are there.
-
-    Rows that are not expected count as missed ones.
-    """
+    """Return the share of expected rows that are there; others count as missed ones."""
     work = submission.work
     if not isinstance(work, Work):
         return without_work(work)

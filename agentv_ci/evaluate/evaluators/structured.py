@@ -6,6 +6,7 @@ Score of fields = Σ weight of correct fields / Σ weight of all.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 
 from agentv_ci.base.json_access import found_at, read_answer, refuse_constant
@@ -26,7 +27,7 @@ from agentv_ci.contracts.answer_evaluators import (
 )
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import Score
-from agentv_ci.evaluate.scoring import weighted_mean
+from agentv_ci.evaluate.scoring import have_weight, weighted_mean
 from agentv_ci.evaluate.submission import EvaluatorServices, Submission
 
 MAX_QUOTED = 200
@@ -55,10 +56,7 @@ async def is_json(
 async def field_accuracy(
     settings: FieldAccuracyEvaluator, submission: Submission, services: EvaluatorServices
 ) -> Score:
-    """Compare field by field.
-
-    A field that is missing in the reference is an error, in the answer a miss.
-    """
+    """Compare field by field: one missing in the reference is an error, in the answer a miss."""
     try:
         reference = settings.reference or read_answer(submission.case.reference_answer)
     except ValueError as error:
@@ -72,13 +70,16 @@ async def field_accuracy(
     except ValueError as error:
         is_required = any(field.required for field in settings.fields)
         return Score(0.0, misses=(f"not JSON: {error}",), misses_required=is_required)
-    found = [(field, _miss(field, answer, reference)) for field in settings.fields]
+    return _score([(field, _miss(field, answer, reference)) for field in settings.fields])
+
+
+def _score(fields: Sequence[tuple[ComparedField, str | None]]) -> Score:
     return Score(
-        weighted_mean((each.weight, float(miss is None)) for each, miss in found),
-        hits=tuple(each.path for each, miss in found if miss is None),
-        misses=tuple(miss for _, miss in found if miss is not None),
-        misses_required=any(each.required and miss is not None for each, miss in found),
-        weighs_nothing=not any(each.weight for each, _ in found),
+        weighted_mean((field.weight, float(miss is None)) for field, miss in fields),
+        hits=tuple(field.path for field, miss in fields if miss is None),
+        misses=tuple(miss for _, miss in fields if miss is not None),
+        misses_required=any(field.required for field, miss in fields if miss is not None),
+        weighs_nothing=not have_weight(field for field, _ in fields),
     )
 
 
