@@ -104,16 +104,17 @@ class Finder(Struct, frozen=True, dict=True):
             hint=shortened(hint, LONGEST) if hint else None,
         )
 
-    def duplicates(self, what: str, names: Iterable[tuple[Pointer, str]]) -> Iterator[Diagnostic]:
-        """AV301 for every repeated name."""
+    def duplicates(
+        self, what: str, names: Iterable[str], pointer: Pointer, *key: str
+    ) -> Iterator[Diagnostic]:
+        """AV301 for every repeated name of a list: its items, or what they have under a key."""
         first: dict[str, Pointer] = {}
-        for pointer, name in names:
-            if name not in first:
-                first[name] = pointer
-                continue
-            line = locate(self.source.mark, self.authored(first[name])).start[0] + 1
-            message = f"{what} '{name}' is given twice; first on line {line}"
-            yield self.at("AV301", message, pointer)
+        for index, name in enumerate(names):
+            place = (*pointer, index, *key)
+            if first.setdefault(name, place) != place:
+                line = locate(self.source.mark, self.authored(first[name])).start[0] + 1
+                message = f"{what} '{name}' is given twice; first on line {line}"
+                yield self.at("AV301", message, place)
 
     def file(self, file_reference: str) -> tuple[Path, ReferencedFile]:
         """Return the path of a file reference, and the file there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from agentv_ci.base.text import counted, did_you_mean, listed
 from agentv_ci.contracts.diagnostics import Diagnostic
@@ -14,7 +14,7 @@ from agentv_ci.contracts.evals import (
     ExpectedMessage,
     InputMessage,
 )
-from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME
+from agentv_ci.contracts.judge_evaluators import RUBRICS_NAME, RubricItem
 from agentv_ci.contracts.source import Pointer
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules.evaluators import check_rubrics
@@ -30,37 +30,45 @@ def check(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:
 
     AV311 and AV323 for validators, AV345 for `only`.
     """
-    ids = ((("evalcases", index, "id"), case.id) for index, case in enumerate(document.evalcases))
-    yield from find.duplicates("case id", ids)
+    ids = (case.id for case in document.evalcases)
+    yield from find.duplicates("case id", ids, ("evalcases",), "id")
     yield from _check_targets((), document, find)
     yield from _check_targets(("execution",), document.execution, find)
     yield from _check_validators(document, find)
-    for index, case in enumerate(document.evalcases):
-        if case.only:
-            left_out = counted(len(document.left_out), "other case")
-            message = f"'only' leaves out {left_out} of the file"
-            hint = "remove it when you are done"
-            yield find.at("AV345", message, ("evalcases", index, "only"), key=True, hint=hint)
-        if case.rubrics:
-            place: Pointer = ("evalcases", index, "rubrics")
-            yield from check_rubrics(place, case.rubrics, find)
-            names = (evaluator.name for evaluator in document.evaluators_of(case))
-            if RUBRICS_NAME in names:
-                message = (
-                    f"an evaluator is named '{RUBRICS_NAME}', "
-                    "the name reserved for the case's own rubrics"
-                )
-                yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
-        if case.execution is not None:
-            if case.execution.evaluators and case.evaluators:
-                message = "'evaluators' and 'execution.evaluators' cannot be combined"
-                yield find.at("AV320", message, ("evalcases", index, "evaluators"), key=True)
-            yield from _check_targets(("evalcases", index, "execution"), case.execution, find)
-        yield from _check_messages(("evalcases", index, "input_messages"), case.inputs, find)
-        for number, expected in enumerate(case.expectations):
-            yield from _check_expected(
-                ("evalcases", index, "expected_messages", number), expected, find
-            )
+    for index in range(len(document.evalcases)):
+        yield from _check_case(document, index, find)
+
+
+def _check_case(document: EvalDocument, index: int, find: Finder) -> Iterator[Diagnostic]:
+    case, place = document.evalcases[index], ("evalcases", index)
+    if case.only:
+        left_out = counted(len(document.left_out), "other case")
+        message = f"'only' leaves out {left_out} of the file"
+        hint = "remove it when you are done"
+        yield find.at("AV345", message, (*place, "only"), key=True, hint=hint)
+    if case.rubrics:
+        yield from _check_rubrics(document, index, case.rubrics, find)
+    if case.execution is not None:
+        if case.execution.evaluators and case.evaluators:
+            message = "'evaluators' and 'execution.evaluators' cannot be combined"
+            yield find.at("AV320", message, (*place, "evaluators"), key=True)
+        yield from _check_targets((*place, "execution"), case.execution, find)
+    yield from _check_messages((*place, "input_messages"), case.inputs, find)
+    for number, expected in enumerate(case.expectations):
+        yield from _check_expected((*place, "expected_messages", number), expected, find)
+
+
+def _check_rubrics(
+    document: EvalDocument, index: int, rubrics: Sequence[str | RubricItem], find: Finder
+) -> Iterator[Diagnostic]:
+    place: Pointer = ("evalcases", index, "rubrics")
+    yield from check_rubrics(place, rubrics, find)
+    evaluators = document.evaluators_of(document.evalcases[index])
+    if any(evaluator.name == RUBRICS_NAME for evaluator in evaluators):
+        message = (
+            f"an evaluator is named '{RUBRICS_NAME}', the name reserved for the case's own rubrics"
+        )
+        yield find.at("AV301", message, place, key=True, hint="rename the evaluator")
 
 
 def _check_targets(
@@ -72,8 +80,7 @@ def _check_targets(
         yield find.at(
             "AV320", "'target' and 'targets' cannot be combined", (*place, "targets"), key=True
         )
-    named = (((*place, "targets", number), name) for number, name in enumerate(owner.targets))
-    yield from find.duplicates("target", named)
+    yield from find.duplicates("target", owner.targets, (*place, "targets"))
 
 
 def _check_validators(document: EvalDocument, find: Finder) -> Iterator[Diagnostic]:

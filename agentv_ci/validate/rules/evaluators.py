@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from agentv_ci.base.patterns import InvalidPattern, compiled
 from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.answer_evaluators import (
     PACKAGE_HINT,
+    ComparedField,
     FieldAccuracyEvaluator,
     RegexEvaluator,
     SchemaEvaluator,
@@ -54,10 +55,7 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 
 
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
-    """AV301, AV319 and AV346 for lists of evaluators.
-
-    All other rules of this module for each of them.
-    """
+    """AV301, AV319 and AV346 for lists of evaluators, and the other rules here for each of them."""
     for pointer, together in evaluator_lists(document):
         yield from _check_names(pointer, together, find)
     for index, case in enumerate(document.evalcases):
@@ -65,31 +63,20 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
             yield from _check_case(document, index, together, find)
     for pointer, evaluator in evaluators:
         yield from _check(pointer, evaluator, find)
-        if (
-            isinstance(evaluator, SimilarityEvaluator)
-            and evaluator.package
-            and find_spec(evaluator.package) is None
-        ):
-            message = f"the metric '{evaluator.metric}' needs the package '{evaluator.package}'"
-            yield find.at("AV330", message, (*pointer, "metric"), hint=PACKAGE_HINT)
     # Most documents compare no answer with the expected one.
     compares = any(isinstance(each, COMPARING) for _, each in evaluators)
     for index, case in enumerate(document.evalcases if compares else ()):
         for pointer, evaluator in evaluators_of(document, index):
-            yield from _check_expected_answer(
-                pointer, evaluator, case, ("evalcases", index, "expected_messages"), find
-            )
+            expected = ("evalcases", index, "expected_messages")
+            yield from _check_expected_answer(pointer, evaluator, case, expected, find)
 
 
 def _check_names(
     pointer: Pointer, evaluators: Sequence[AuthoredEvaluator], find: Finder
 ) -> Iterator[Diagnostic]:
-    if len({evaluator.name for evaluator in evaluators}) < len(evaluators):
-        names = (
-            ((*pointer, index, "name"), evaluator.name)
-            for index, evaluator in enumerate(evaluators)
-        )
-        yield from find.duplicates("evaluator name", names)
+    names = [evaluator.name for evaluator in evaluators]
+    if len(set(names)) < len(names):
+        yield from find.duplicates("evaluator name", names, pointer, "name")
 
 
 def _check_case(
@@ -99,7 +86,7 @@ def _check_case(
     if not any(evaluator.weight for evaluator in evaluators):
         lists = own_list(document, index), (("execution", "evaluators"), ())
         place = next(pointer for pointer, _ in lists if pointer)
-        yield from _check_weights(place, [evaluator.weight for evaluator in evaluators], find)
+        yield from _check_weights(place, evaluators, find)
     if all(map(_only_forbids, evaluators)) and not find.dropped:
         message = "nothing is required of an answer: all evaluators are negated, or limits"
         pointer, _ = own_list(document, index)
@@ -114,7 +101,9 @@ def _only_forbids(evaluator: AuthoredEvaluator) -> bool:
     return evaluator.negate or evaluator.is_limit
 
 
-def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iterator[Diagnostic]:  # noqa: C901  # a branch per kind
+def _check(
+    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder
+) -> Iterator[Diagnostic]:  # a branch per kind
     match evaluator:
         case RegexEvaluator():
             yield from _check_pattern((*pointer, "value"), evaluator.value, find)
@@ -127,32 +116,37 @@ def _check(pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder) -> Iter
         case ToolTrajectoryEvaluator():
             yield from _check_trajectory(pointer, evaluator, find)
         case LlmJudgeEvaluator() | RubricEvaluator():
-            if (
-                isinstance(evaluator, LlmJudgeEvaluator)
-                and evaluator.prompt
-                and evaluator.prompt_path
-            ):
-                yield find.at(
-                    "AV320",
-                    "'prompt' and 'prompt_path' cannot be combined",
-                    (*pointer, "prompt_path"),
-                    key=True,
-                )
-            yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
+            yield from _check_rubric_judge(pointer, evaluator, find)
         case CompositeEvaluator():
-            yield from _check_names((*pointer, "evaluators"), evaluator.evaluators, find)
-            yield from _check_weights(
-                (*pointer, "evaluators"), [member.weight for member in evaluator.evaluators], find
-            )
             yield from _check_composite(pointer, evaluator, find)
+        case _:
+            yield from _check_others(pointer, evaluator, find)
+
+
+def _check_others(
+    pointer: Pointer, evaluator: AuthoredEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
+    match evaluator:
         case FieldAccuracyEvaluator():
             yield from _check_fields(pointer, evaluator, find)
         case TokenUsageEvaluator():
             yield from _check_limits(pointer, evaluator, find)
         case PluginEvaluator():
             yield from plugins.check_evaluator(pointer, evaluator, find)
+        case SimilarityEvaluator(package=str(package)) if find_spec(package) is None:
+            message = f"the metric '{evaluator.metric}' needs the package '{package}'"
+            yield find.at("AV330", message, (*pointer, "metric"), hint=PACKAGE_HINT)
         case _:
             pass  # checked by the schema
+
+
+def _check_rubric_judge(
+    pointer: Pointer, evaluator: LlmJudgeEvaluator | RubricEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
+    if isinstance(evaluator, LlmJudgeEvaluator) and evaluator.prompt and evaluator.prompt_path:
+        message = "'prompt' and 'prompt_path' cannot be combined"
+        yield find.at("AV320", message, (*pointer, "prompt_path"), key=True)
+    yield from check_rubrics((*pointer, "rubrics"), evaluator.rubrics or (), find)
 
 
 def _check_command(
@@ -224,32 +218,37 @@ def _check_trajectory(
 def _check_composite(
     pointer: Pointer, evaluator: CompositeEvaluator, find: Finder
 ) -> Iterator[Diagnostic]:
+    yield from _check_names((*pointer, "evaluators"), evaluator.evaluators, find)
+    yield from _check_weights((*pointer, "evaluators"), evaluator.evaluators, find)
     match evaluator.aggregator:
         case WeightedAverage(weights=weights) if weights:
-            place = (*pointer, "aggregator", "weights")
-            members = [member.name for member in evaluator.evaluators]
-            if find.lost_part(pointer, deep=True) or find.is_missing((*pointer, "evaluators")):
-                return
-            for name in sorted(weights.keys() - set(members)):
-                close = did_you_mean(name, members)
-                message = (
-                    f"unknown member '{name}' in 'weights'{close}; available: {listed(members)}"
-                )
-                yield find.at("AV324", message, (*place, name), key=True)
-            yield from _check_weights(
-                place, [weights.get(each.name, each.weight) for each in evaluator.evaluators], find
-            )
+            yield from _check_members(pointer, evaluator, weights, find)
         case CodeAggregator() as aggregator:
             yield from _check_command((*pointer, "aggregator", "script"), aggregator, find)
         case _:
             pass
 
 
+def _check_members(
+    pointer: Pointer, evaluator: CompositeEvaluator, weights: Mapping[str, float], find: Finder
+) -> Iterator[Diagnostic]:
+    if find.lost_part(pointer, deep=True) or find.is_missing((*pointer, "evaluators")):
+        return
+    place = (*pointer, "aggregator", "weights")
+    members = [member.name for member in evaluator.evaluators]
+    for name in sorted(weights.keys() - set(members)):
+        close = did_you_mean(name, members)
+        message = f"unknown member '{name}' in 'weights'{close}; available: {listed(members)}"
+        yield find.at("AV324", message, (*place, name), key=True)
+    if not any(weights.get(member.name, member.weight) for member in evaluator.evaluators):
+        yield _no_weight(place, find)
+
+
 def _check_fields(
     pointer: Pointer, evaluator: FieldAccuracyEvaluator, find: Finder
 ) -> Iterator[Diagnostic]:
     place = (*pointer, "fields")
-    yield from _check_weights(place, [field.weight for field in evaluator.fields], find)
+    yield from _check_weights(place, evaluator.fields, find)
     for index, field in enumerate(evaluator.fields):
         if find.lost_part((*place, index)):
             continue
@@ -269,18 +268,20 @@ def check_rubrics(
 ) -> Iterator[Diagnostic]:
     """AV301 and AV319 for a list of rubrics."""
     items = rubric_items(tuple(rubrics))
-    ids = [each.id or "" for each in items]
-    yield from find.duplicates(
-        "rubric id", (((*pointer, index, "id"), name) for index, name in enumerate(ids))
-    )
-    yield from _check_weights(pointer, [each.weight for each in items], find)
+    ids = (item.id or "" for item in items)
+    yield from find.duplicates("rubric id", ids, pointer, "id")
+    yield from _check_weights(pointer, items, find)
 
 
 def _check_weights(
-    pointer: Pointer, weights: Sequence[float], find: Finder
+    pointer: Pointer, parts: Sequence[AuthoredEvaluator | ComparedField | RubricItem], find: Finder
 ) -> Iterator[Diagnostic]:
-    if weights and not any(weights):
-        yield find.at("AV319", "all weights are 0, so the score is always 0", pointer, key=True)
+    if parts and not any(part.weight for part in parts):
+        yield _no_weight(pointer, find)
+
+
+def _no_weight(pointer: Pointer, find: Finder) -> Diagnostic:
+    return find.at("AV319", "all weights are 0, so the score is always 0", pointer, key=True)
 
 
 def _check_expected_answer(

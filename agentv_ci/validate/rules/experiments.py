@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from agentv_ci.base.text import did_you_mean, listed
 from agentv_ci.contracts.agent_targets import AgentTarget, VsCodeTarget
@@ -16,7 +16,7 @@ from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.rules.targets import authored_names, unknown_name
 from agentv_ci.workspaces.git_refs import commit_of
 
-MAGIC = "*?["
+MAGIC = frozenset("*?[")
 NO_COMMIT_HINT = (
     "name a branch, a tag, origin/BRANCH or a whole commit id; in CI, check out with fetch-depth: 0"
 )
@@ -24,25 +24,30 @@ NO_COMMIT_HINT = (
 
 def check(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV301, AV302, AV304 and AV381 to AV384 for what the document says alone."""
-    arms = list(enumerate(document.arms))
-    yield from find.duplicates("arm", ((("arms", index, "name"), arm.name) for index, arm in arms))
-    for index, arm in arms:
+    names = [arm.name for arm in document.arms]
+    yield from find.duplicates("arm", names, ("arms",), "name")
+    for index, arm in enumerate(document.arms):
         yield from _check_arm(index, arm, find)
     yield from _check_equal(document, find)
     yield from _check_evaluators(document, find)
-    names = [*dict.fromkeys(arm.name for arm in document.arms)]
     if document.base is not None:
-        yield from unknown_name(find, ("base",), "arm", document.base, names)
+        yield from unknown_name(find, ("base",), "arm", document.base, [*dict.fromkeys(names)])
     for number, path in enumerate(document.evals):
-        if not any(each in path for each in MAGIC) and not find.context.path_exists(
-            str(find.source.resolve(path))
-        ):
-            message = f"'{path}' does not exist: {find.source.resolve(path)}"
-            yield find.at("AV302", message, ("evals", number))
-    for field, changes in (("margin", document.margin), ("detect", document.detect)):
-        for metric in (each for each in changes or {} if each not in document.all_metrics):
-            close = did_you_mean(metric, document.all_metrics)
-            message = f"'{metric}' is not compared{close}; compared: {listed(document.all_metrics)}"
+        place = find.source.resolve(path)
+        if MAGIC.isdisjoint(path) and not find.context.path_exists(str(place)):
+            yield find.at("AV302", f"'{path}' does not exist: {place}", ("evals", number))
+    yield from _check_metrics("margin", document.margin or {}, document.all_metrics, find)
+    yield from _check_metrics("detect", document.detect or {}, document.all_metrics, find)
+
+
+def _check_metrics(
+    field: str, changes: Iterable[str], compared: Sequence[str], find: Finder
+) -> Iterator[Diagnostic]:
+    """AV381 for changes of metrics that are not compared."""
+    for metric in changes:
+        if metric not in compared:
+            close = did_you_mean(metric, compared)
+            message = f"'{metric}' is not compared{close}; compared: {listed(compared)}"
             yield find.at("AV381", message, (field, metric), key=True, hint="add it to 'metrics'")
 
 
@@ -67,14 +72,12 @@ def _check_arm(index: int, arm: Arm, find: Finder) -> Iterator[Diagnostic]:
 
 def _check_evaluators(document: ExperimentDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV301 and AV304 for the names of evaluators and their judges."""
-    evaluators = list(enumerate(document.evaluators or ()))
+    evaluators = document.evaluators or ()
     targets = find.context.targets
     names = authored_names(targets.source) if targets is not None else None
-    yield from find.duplicates(
-        "evaluator",
-        ((("evaluators", index, "name"), evaluator.name) for index, evaluator in evaluators),
-    )
-    for index, evaluator in evaluators:
+    own = (evaluator.name for evaluator in evaluators)
+    yield from find.duplicates("evaluator", own, ("evaluators",), "name")
+    for index, evaluator in enumerate(evaluators):
         place: Pointer = ("evaluators", index)
         if evaluator.name in MEASURES:
             yield find.at(
@@ -126,10 +129,7 @@ def _metrics(document: ExperimentDocument) -> Iterator[tuple[Pointer, str]]:
 def check_settings(
     index: int, arm: Arm, targets: Iterable[Target], unused: Iterable[str], find: Finder
 ) -> Iterator[Diagnostic]:
-    """AV384 for settings of an arm that its targets do not take.
-
-    Also for files that no case uses (`unused`).
-    """
+    """AV384 for settings of an arm that its targets do not take, and files that no case uses."""
     place: Pointer = ("arms", index)
     for target in targets:
         if arm.env and not takes_variables(target):
@@ -138,13 +138,8 @@ def check_settings(
             target, (CliTarget, AgentTarget, VsCodeTarget)
         ):
             message = f"target '{target.name}' (provider {target.provider}) takes no system prompt"
-            yield find.at(
-                "AV384",
-                message,
-                (*place, "system_prompt"),
-                key=True,
-                hint="use 'guidelines' or 'files'",
-            )
+            hint = "use 'guidelines' or 'files'"
+            yield find.at("AV384", message, (*place, "system_prompt"), key=True, hint=hint)
     for path in unused:
         message = f"no case uses '{path}': {find.source.resolve(path)}"
         hint = "name a file that messages, prompts or workspaces of the cases have"

@@ -40,17 +40,13 @@ def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Itera
     if written := prompt_path(document.system_prompt):
         yield from check_reference(("system_prompt",), written, find)
     inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
-    for is_message, references in (
-        (True, _of_messages(document)),
-        (False, _of_evaluators(evaluators)),
-    ):
+    written_in = ((True, _of_messages(document)), (False, _of_evaluators(evaluators)))
+    for is_message, references in written_in:
         for pointer, file_reference in references:
             if file_reference not in inspected:
                 path, file = find.file(file_reference)
-                inspected[file_reference] = (
-                    file_problem(file_reference, path, file, find),
-                    file.has_role_marker,
-                )
+                problem = file_problem(file_reference, path, file, find)
+                inspected[file_reference] = problem, file.has_role_marker
             problem, has_role_marker = inspected[file_reference]
             # An empty schema is AV309.
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):
@@ -111,10 +107,8 @@ def _of_evaluators(evaluators: Evaluators) -> Iterator[FileReference]:
             case CodeEvaluator():
                 if evaluator.script_path is not None:
                     yield (*pointer, "script"), evaluator.script_path
-                yield from (
-                    ((*pointer, "files", number), name)
-                    for number, name in enumerate(evaluator.files)
-                )
+                for number, name in enumerate(evaluator.files):
+                    yield (*pointer, "files", number), name
             case CompositeEvaluator(aggregator=CodeAggregator() as aggregator) if (
                 aggregator.script_path is not None
             ):

@@ -58,16 +58,7 @@ def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     for pointer, evaluator in evaluators:
         match evaluator:
             case LlmJudgeEvaluator():
-                yield from _check_scale(
-                    pointer, evaluator.scale, find, has_rubrics=evaluator.rubrics is not None
-                )
-                if evaluator.prompt_file or evaluator.prompt:
-                    place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
-                    prompt = _Prompt(place, evaluator.name, evaluator.prompt_file, evaluator.prompt)
-                    scored = prompt._replace(
-                        gives_score=evaluator.rubrics is None, scale=evaluator.scale
-                    )
-                    yield from _check_prompt(scored, find)
+                yield from _check_llm_judge(pointer, evaluator, find)
             case CompositeEvaluator(aggregator=LlmJudgeAggregator() as aggregator):
                 yield from _check_scale((*pointer, "aggregator"), aggregator.scale, find)
                 if aggregator.prompt is not None:
@@ -80,25 +71,32 @@ def check(evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
                 pass
 
 
+def _check_llm_judge(
+    pointer: Pointer, evaluator: LlmJudgeEvaluator, find: Finder
+) -> Iterator[Diagnostic]:
+    gives_score = evaluator.rubrics is None
+    yield from _check_scale(pointer, evaluator.scale, find, has_rubrics=not gives_score)
+    if evaluator.prompt_file or evaluator.prompt:
+        place = (*pointer, "prompt_path" if evaluator.prompt_path else "prompt")
+        prompt = _Prompt(place, evaluator.name, evaluator.prompt_file, evaluator.prompt)
+        scored = prompt._replace(gives_score=gives_score, scale=evaluator.scale)
+        yield from _check_prompt(scored, find)
+
+
 def check_judge_set(document: JudgeSetDocument, find: Finder) -> Iterator[Diagnostic]:
     """AV301, AV302, AV304, AV306, AV307, AV320 and AV333 for a judge set."""
-    yield from find.duplicates(
-        "item id",
-        ((("items", index, "id"), item.id) for index, item in enumerate(document.items)),
-    )
+    ids = (item.id for item in document.items)
+    yield from find.duplicates("item id", ids, ("items",), "id")
     for index, item in enumerate(document.items):
         if item.verdict is None and item.score is None and not find.lost_part(("items", index)):
-            yield find.at(
-                "AV320", "either 'verdict' or 'score' is required", ("items", index, "id")
-            )
+            message = "either 'verdict' or 'score' is required"
+            yield find.at("AV320", message, ("items", index, "id"))
     yield from _check_scale((), document.scale, find)
     if document.prompt_file is not None:
         yield from check_reference(("prompt",), document.prompt_file, find)
     if document.prompt is not None:
-        prompt = _Prompt(
-            ("prompt",), None, document.prompt_file, document.prompt, scale=document.scale
-        )
-        yield from _check_prompt(prompt, find)
+        prompt = _Prompt(("prompt",), None, document.prompt_file, document.prompt)
+        yield from _check_prompt(prompt._replace(scale=document.scale), find)
     targets = find.context.targets
     if targets is not None and targets.document is not None:
         names = authored_names(targets.source)

@@ -69,20 +69,16 @@ def _check(
         name = ".".join(map(str, place))
         match refused:
             case "unknown":
-                known = (
-                    None
-                    if "did you mean" in message
-                    else f"known fields: {listed(known_settings(found))}"
-                )
-                yield find.at(rule, message, pointer, key=True, hint=known)
+                known = f"known fields: {listed(known_settings(found))}"
+                shown = None if "did you mean" in message else known
+                yield find.at(rule, message, pointer, key=True, hint=shown)
             case "missing":
                 yield find.at(rule, f"missing field '{name}' of {found.label}", pointer)
             case "literal":
                 yield find.at(rule, message, pointer, hint=hint)
             case _:
-                yield find.at(
-                    rule, f"'{name}' is not accepted by {found.label}: {message}", pointer
-                )
+                reason = f"'{name}' is not accepted by {found.label}: {message}"
+                yield find.at(rule, reason, pointer)
 
 
 def _given_twice(
@@ -90,6 +86,7 @@ def _given_twice(
 ) -> Iterator[Diagnostic]:
     settings = value_at(owner, "settings")
     if isinstance(owner, dict) and isinstance(settings, dict):
-        for key in [name for name in known if name in settings and name in owner]:
-            message = f"'{key}' is also given outside of 'settings', where it wins"
-            yield find.at("AV314", message, (*pointer, "settings", key), key=True)
+        for key in known:
+            if key in settings and key in owner:
+                message = f"'{key}' is also given outside of 'settings', where it wins"
+                yield find.at("AV314", message, (*pointer, "settings", key), key=True)

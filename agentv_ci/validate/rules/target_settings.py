@@ -28,16 +28,11 @@ Found = Iterator[Diagnostic]
 
 
 def check(pointer: Pointer, target: Target, find: Finder) -> Found:
-    """AV330 for addresses, headers, working directories and certificates.
-
-    References are checked by the run.
-    """
+    """AV330 for addresses, headers, folders and certificates; references are checked by the run."""
     if isinstance(target, HttpTarget):
         for field, reason in refused_settings(_as_written(target)):
-            place = tuple(field.split(".", 1))
-            yield find.at(
-                "AV330", f"invalid {field}: {reason}", (*pointer, *place), key=len(place) > 1
-            )
+            place = (*pointer, *field.split(".", 1))
+            yield find.at("AV330", f"invalid {field}: {reason}", place, key="." in field)
         yield from _check_path((*pointer, "ca_bundle"), target.ca_bundle, FILE, find)
     if isinstance(target, (CliTarget, AgentTarget)):
         yield from _check_path((*pointer, "cwd"), target.cwd, FOLDER, find)
@@ -46,9 +41,8 @@ def check(pointer: Pointer, target: Target, find: Finder) -> Found:
             case CommandHealthcheck(cwd=cwd):
                 yield from _check_path((*pointer, "healthcheck", "cwd"), cwd, FOLDER, find)
             case HttpHealthcheck(url=url) if OPENING not in url and not is_address(url):
-                yield find.at(
-                    "AV330", f"invalid url: {INVALID_ADDRESS}", (*pointer, "healthcheck", "url")
-                )
+                place = (*pointer, "healthcheck", "url")
+                yield find.at("AV330", f"invalid url: {INVALID_ADDRESS}", place)
             case _:
                 pass
 

@@ -111,13 +111,11 @@ class _TargetUse:
                     f"target '{target.name}' does not report {missing}"
                 )
                 yield self._find.at("AV316", message, (*pointer, "type"))
-        if index in self._with_attachments:
-            refused = attachments.check_target(self._document, index, target, self._find)
-            yield from (diagnostic for diagnostic in refused if self._is_selected(index))
+        if index in self._with_attachments and self._is_selected(index):
+            yield from attachments.check_target(self._document, index, target, self._find)
         if self._has_workspaces or workspace_settings(target) is not None:
-            yield from workspaces.check_target(
-                self._document, index, evaluators, target, self._find
-            )
+            case = self._document, index, evaluators
+            yield from workspaces.check_target(*case, target, self._find)
         if judge_name(None, target) is None and self._is_selected(index):
             yield from self._check_judges(index, target, evaluators)
 
@@ -156,32 +154,30 @@ class _TargetUse:
             and not self._lists_evaluators(index)
         ):
             self._without_judge.add(target.name)
-            message = (
-                f"there are no evaluators, and target '{target.name}' "
-                "has no judge for the default one"
-            )
-            hint = (
-                f"add evaluators, or add judge_target to target '{target.name}'; "
-                "reported once per target"
-            )
-            yield self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
+            yield self._no_evaluators(index, target)
         for pointer, evaluator in evaluators:
-            if (
-                isinstance(evaluator, JUDGED)
-                and evaluator.judge_target is None
-                and not self._find.lost_part(pointer)
-            ):
-                yield self._no_judge(
-                    (*pointer, "name"), f"evaluator '{evaluator.name}'", target, own=True
-                )
-            elif isinstance(evaluator, CompositeEvaluator) and isinstance(
-                evaluator.aggregator, LlmJudgeAggregator
-            ):
-                yield self._no_judge(
-                    (*pointer, "aggregator", "type"),
-                    f"the aggregator of '{evaluator.name}'",
-                    target,
-                )
+            yield from self._check_judge(pointer, evaluator, target)
+
+    def _check_judge(
+        self, pointer: Pointer, evaluator: AuthoredEvaluator, target: Target
+    ) -> Iterator[Diagnostic]:
+        match evaluator:
+            case LlmJudgeEvaluator(judge_target=None) | RubricEvaluator(judge_target=None):
+                if not self._find.lost_part(pointer):
+                    who = f"evaluator '{evaluator.name}'"
+                    yield self._no_judge((*pointer, "name"), who, target, own=True)
+            case CompositeEvaluator(aggregator=LlmJudgeAggregator()):
+                who = f"the aggregator of '{evaluator.name}'"
+                yield self._no_judge((*pointer, "aggregator", "type"), who, target)
+            case _:
+                pass
+
+    def _no_evaluators(self, index: int, target: Target) -> Diagnostic:
+        """AV312 for the default evaluator."""
+        name = f"target '{target.name}'"
+        message = f"there are no evaluators, and {name} has no judge for the default one"
+        hint = f"add evaluators, or add judge_target to {name}; reported once per target"
+        return self._find.at("AV312", message, ("evalcases", index, "id"), hint=hint)
 
     def _lists_evaluators(self, index: int) -> bool:
         """Whether the author lists evaluators, even if all of them are invalid."""

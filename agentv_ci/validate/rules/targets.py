@@ -23,7 +23,7 @@ from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.environment_references import OPENING, variable_of
 from agentv_ci.contracts.judge_evaluators import prompt_path
 from agentv_ci.contracts.source import Pointer, Source
-from agentv_ci.contracts.targets import PluginTarget, TargetsDocument
+from agentv_ci.contracts.targets import PluginTarget, Target, TargetsDocument
 from agentv_ci.validate.findings import Finder
 from agentv_ci.validate.rules import plugins, target_settings, workspaces
 from agentv_ci.validate.rules.file_references import PROBLEMS, check_reference
@@ -34,36 +34,34 @@ def check(document: TargetsDocument, find: Finder) -> Iterator[Diagnostic]:
 
     AV105, AV301, AV302, AV304, AV305, AV313, AV315, AV318, AV322, AV329, AV330, AV351 and AV362.
     """
-    named = (
-        (("targets", index, "name"), target.name) for index, target in enumerate(document.targets)
-    )
-    yield from find.duplicates("target name", named)
+    own = (target.name for target in document.targets)
+    yield from find.duplicates("target name", own, ("targets",), "name")
     names = authored_names(find.source)
     for index, target in enumerate(document.targets):
-        pointer: Pointer = ("targets", index)
         judge = target.judge_target
         if judge is not None and variable_of(judge) is None:
-            yield from unknown_name(find, (*pointer, "judge_target"), "judge target", judge, names)
-        yield from target_settings.check(pointer, target, find)
-        if isinstance(target, PluginTarget):
-            yield from plugins.check_target(pointer, target, find)
-        if isinstance(target, CliTarget):
-            yield from _check_templates(pointer, target, find)
-        if isinstance(target, (CliTarget, AgentTarget)):
-            yield from _check_sources(pointer, target.sources or (), find)
-            if target.workspace is not None:
-                yield from workspaces.check_settings(
-                    (*pointer, "workspace"), target.workspace, find
-                )
-        if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
+            place = ("targets", index, "judge_target")
+            yield from unknown_name(find, place, "judge target", judge, names)
+        yield from target_settings.check(("targets", index), target, find)
+        yield from _check_of_provider(("targets", index), target, find)
+
+
+def _check_of_provider(pointer: Pointer, target: Target, find: Finder) -> Iterator[Diagnostic]:
+    """Check what only some providers have."""
+    if isinstance(target, PluginTarget):
+        yield from plugins.check_target(pointer, target, find)
+    if isinstance(target, CliTarget):
+        yield from _check_templates(pointer, target, find)
+    if isinstance(target, (CliTarget, AgentTarget)):
+        yield from _check_sources(pointer, target.sources or (), find)
+        if target.workspace is not None:
+            yield from workspaces.check_settings((*pointer, "workspace"), target.workspace, find)
+    if isinstance(target, HttpTarget):
+        if path := prompt_path(target.system_prompt):
             yield from check_reference((*pointer, "system_prompt"), path, find)
-        if isinstance(target, HttpTarget) and target.api_key and OPENING not in target.api_key:
-            yield find.at(
-                "AV313",
-                "'api_key' is a literal key",
-                (*pointer, "api_key"),
-                hint=_key_hint(target.api_key),
-            )
+        if target.api_key and OPENING not in target.api_key:
+            hint = _key_hint(target.api_key)
+            yield find.at("AV313", "'api_key' is a literal key", (*pointer, "api_key"), hint=hint)
 
 
 def _key_hint(api_key: str) -> str:
@@ -76,9 +74,8 @@ def _key_hint(api_key: str) -> str:
 def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Iterator[Diagnostic]:
     templates = [((*pointer, "command_template"), target.command_template)]
     if isinstance(target.healthcheck, CommandHealthcheck):
-        templates.append(
-            ((*pointer, "healthcheck", "command_template"), target.healthcheck.command_template)
-        )
+        place = (*pointer, "healthcheck", "command_template")
+        templates.append((place, target.healthcheck.command_template))
     for place, template in templates:
         unknown = unknown_placeholders(template)
         yield from _unknown(place, unknown, CLI_PLACEHOLDERS, find)
@@ -91,6 +88,10 @@ def _check_templates(pointer: Pointer, target: CliTarget, find: Finder) -> Itera
             yield find.at("AV322", message, place, hint=hint)
         if template is target.command_template and not unknown and not target.gets_prompt:
             yield from _without_prompt(place, template, find)
+    yield from _check_formats(pointer, target, find)
+
+
+def _check_formats(pointer: Pointer, target: CliTarget, find: Finder) -> Iterator[Diagnostic]:
     for key in ("files_format", "attachments_format"):
         used = FORMAT_PLACEHOLDER.finditer(getattr(target, key) or "")
         wrong = (match[0] for match in used if match["name"] not in FORMAT_PLACEHOLDERS)

@@ -63,9 +63,8 @@ def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diag
         # In a prompt it may be a variable of the prompt.
         if pointer[-1] not in ("prompt", "llm_judge") and (names := variables_in(text)):
             hint = "environment references are only replaced in targets files"
-            yield find.at(
-                "AV327", f"${{{{ {names[0]} }}}} stays literal in an eval file", pointer, hint=hint
-            )
+            message = f"${{{{ {names[0]} }}}} stays literal in an eval file"
+            yield find.at("AV327", message, pointer, hint=hint)
     elif find.source.kind != "targets" or variable_of(text) is not None:
         return
     elif whole := REFERENCE_LIKE.fullmatch(text.strip()):
@@ -73,13 +72,9 @@ def _check_reference(pointer: Pointer, text: str, find: Finder) -> Iterator[Diag
         hint = "NAME is an environment variable; 'env.' and 'secrets.' are GitHub syntax"
         yield find.at("AV315", message, pointer, hint=hint)
     else:
+        message = "an environment reference must be the whole value: ${{ NAME }}"
         hint = "put the whole value in one environment variable"
-        yield find.at(
-            "AV315",
-            "an environment reference must be the whole value: ${{ NAME }}",
-            pointer,
-            hint=hint,
-        )
+        yield find.at("AV315", message, pointer, hint=hint)
 
 
 def _texts(value: JsonValue, pointer: Pointer) -> Iterator[tuple[Pointer, str]]:
