@@ -233,12 +233,12 @@ def _watched(environ: Mapping[str, str]) -> Watched:
     """
     named = [environ.get("GITHUB_EVENT_PATH")]
     if not (installed := environ.get("AGENTV_INSTALLED")):
-        return Watched(tuple(Path(path) for path in named if path), ())
+        return Watched(tuple(map(Path, filter(None, named))), ())
     named += [installed, environ.get("AGENTV_CI")]
     if action := environ.get("GITHUB_ACTION_PATH"):
         named += (f"{action}/{file}" for file in INSTALLER)
     loaded = loaded_files(environ)
-    return Watched((*(Path(path) for path in named if path), *loaded.paths), loaded.folders)
+    return Watched((*map(Path, filter(None, named)), *loaded.paths), loaded.folders)
 
 
 def _compare(before: Mapping[str, State], after: Mapping[str, State]) -> None:

@@ -100,8 +100,7 @@ def run_step(options: StepOptions) -> int:
                 "evals is empty", hint="list eval files, folders or globs, one per line"
             )
         # Files outside of any repository, such as a .env file, are not the code of a fork.
-        others = (_root_of(path) for path in (cwd, *named))
-        roots = {root.resolve(), *(each for each in others if each is not None)}
+        roots = {root.resolve(), *filter(None, map(_root_of, (cwd, *named)))}
         asyncio.run(refuse_fork_code(workflow, sorted(roots), os.environ))
         _load(options.env_file)
         if context is None:
@@ -259,7 +258,7 @@ def _evaluate(
     """
     cwd = Path.cwd()
     _refuse_own_files(folder, context, cwd)
-    own = {name: str(folder / file) for name, file in OWN_FILES.items()}
+    own = _own_files(folder)
     options = record_of(eval_command.EvalOptions, {**context.params, **own})
     # The proof of a whole plan is the same in each of its shards.
     proves = prove != "off" and (options.shard is None or options.shard.index == 1)
@@ -293,10 +292,7 @@ def _held_to_base(
     compiled: compiling.CompiledPlan,
     cwd: Path,
 ) -> Held:
-    """Return the plan of a change held to the test of its base branch.
-
-    That of another run as it is.
-    """
+    """Return the plan, that of a change held to the test of its base branch."""
     if workflow is None or not workflow.is_of_change:
         return compiled, None
     from agentv_ci.github.against_base import Terms, against_base  # many runs are not of changes
@@ -308,7 +304,7 @@ def _held_to_base(
         gate_from=step.gate_from,
         missing_cases=step.missing_cases,
         pinned=options.overrides().settings,
-        stores=[path for path in (run_options.cache, run_options.resume) if path is not None],
+        stores=list(filter(None, (run_options.cache, run_options.resume))),
         recordings=run_options.replay,
         today=datetime.now(UTC).date(),
     )
@@ -350,8 +346,8 @@ def _quarantine(
 def _experiment(folder: Path, context: click.Context, files: list[FileDiagnostics]) -> int:
     """Run an experiment, and write its plan into the folder before."""
     _refuse_own_files(folder, context, Path.cwd())
-    own = {name: str(folder / file) for name, file in OWN_FILES.items()}
-    options = record_of(experiment_command.ExperimentOptions, {**context.params, **own})
+    given = {**context.params, **_own_files(folder)}
+    options = record_of(experiment_command.ExperimentOptions, given)
 
     def take(compiled: compiling.CompiledPlan) -> None:
         write_plan(folder, compiled, None)
@@ -363,10 +359,13 @@ def _experiment(folder: Path, context: click.Context, files: list[FileDiagnostic
 def _adopt(folder: Path, context: click.Context, _: list[FileDiagnostics]) -> int:
     """Judge the results of another tool; there are no documents with diagnostics."""
     _refuse_own_files(folder, context, Path.cwd())
-    own = {name: str(folder / file) for name, file in OWN_FILES.items()}
-    return adopt_command.adopt(
-        record_of(adopt_command.AdoptOptions, {**context.params, **own}), Path.cwd()
-    )
+    given = {**context.params, **_own_files(folder)}
+    return adopt_command.adopt(record_of(adopt_command.AdoptOptions, given), Path.cwd())
+
+
+def _own_files(folder: Path) -> dict[str, str]:
+    """Return the options of `eval` that the action sets itself, for its folder."""
+    return {name: str(folder / file) for name, file in OWN_FILES.items()}
 
 
 def _proven(
@@ -402,7 +401,7 @@ def _refuse_own_files(folder: Path, context: click.Context, cwd: Path) -> None:
             )
     if context.params.get("wants_list"):
         raise UsageError("args: --list is not supported")
-    own = {folder.resolve() / each for each in FILES}
+    own = set(map(folder.resolve().joinpath, FILES))
     for name in ("markdown", "sarif"):
         given = context.params[name]
         if given is not None and (cwd / given).resolve() in own:

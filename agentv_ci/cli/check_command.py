@@ -52,7 +52,7 @@ def command(results: tuple[str, ...], keys: tuple[str, ...], context: str | None
     if not keys:
         raise UsageError("missing option '--validator'", hint=f"one of {listed(sorted(BUILT_IN))}")
     settings = _settings(context)
-    files = [cwd / name for name in results or (require_latest(cwd),)]
+    files = list(map(cwd.joinpath, results or (require_latest(cwd),)))
     scenarios = check_results(files, keys, settings)
     validations = chain.from_iterable(scenario.aggregates.validations for scenario in scenarios)
     code = _exit_code(list(validations))

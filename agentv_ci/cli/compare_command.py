@@ -42,6 +42,8 @@ from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.errors import FAILED, INFRASTRUCTURE, PASSED, UsageError
 from agentv_ci.report.lines import Style, comparison_lines
 
+WORST_FIRST = (FAILED, INFRASTRUCTURE, errors.UNDECIDED, PASSED)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
@@ -165,17 +167,10 @@ def _correlation_in(place: str, cwd: Path, now: datetime) -> float | None:
 
 def _show_all(comparisons: Sequence[Comparison], form: str) -> int:
     """Show the comparisons of targets, and return the worst exit code."""
-    codes = {_code(each) for each in comparisons}
-    code = next(
-        each for each in (FAILED, INFRASTRUCTURE, errors.UNDECIDED, PASSED) if each in codes
-    )
+    code = min(map(_code, comparisons), key=WORST_FIRST.index)
     if form == "json":
-        click.echo(
-            json.dumps(
-                {"comparisons": [_document(each) for each in comparisons], "exit_code": code},
-                indent=2,
-            )
-        )
+        document = {"comparisons": list(map(_document, comparisons)), "exit_code": code}
+        click.echo(json.dumps(document, indent=2))
     else:
         for each in comparisons:
             _show(each)

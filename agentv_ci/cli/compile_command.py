@@ -31,6 +31,7 @@ from agentv_ci.cli.options import (
     Command,
     Count,
     argument,
+    given_in,
     list_option,
     option,
     part,
@@ -100,7 +101,7 @@ class CompileOptions:
             "--power": self.power,
             "--list": self.wants_list,
         }
-        given = [name for name, value in questions.items() if value]
+        given = given_in(questions)
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} cannot be combined")
         if self.form != "text" and not given:
@@ -250,16 +251,7 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
     if form == "json":
         click.echo(estimate.model_dump_json(indent=2))
         return
-    table: list[tuple[str, ...]] = [
-        ("target", "model", "requests", "tokens in", "tokens out", "cost")
-    ]
-    for each in estimate.targets:
-        figures = (each.answers + each.judgements, each.input_tokens, each.output_tokens)
-        asked = each.model or f"({each.provider})"
-        table.append((each.target, asked, *(f"{n:,}" for n in figures), dollars(each.cost_usd)))
-    figures = (estimate.requests, estimate.input_tokens, estimate.output_tokens)
-    table.append(("total", "", *(f"{number:,}" for number in figures), dollars(estimate.cost_usd)))
-    show_table(table, left=2)
+    show_table(_estimate_rows(estimate), left=2)
     trials, cases = counted(estimate.trials, "trial"), counted(estimate.cases, "case")
     workers = counted(estimate.workers, "worker")
     click.echo(f"{trials} of {cases}, about {time_text(estimate.seconds)} with {workers}")
@@ -274,3 +266,21 @@ def _show_estimate(estimate: Estimate, form: Literal["text", "json"]) -> None:
         f"approximate, without retries, at public prices of {estimate.prices_as_of}; "
         "see `prices` in config.yaml"
     )
+
+
+def _estimate_rows(estimate: Estimate) -> list[tuple[str, ...]]:
+    rows = [("target", "model", "requests", "tokens in", "tokens out", "cost")]
+    for each in estimate.targets:
+        asked, requests = each.model or f"({each.provider})", each.answers + each.judgements
+        figures = _figures(requests, each.input_tokens, each.output_tokens, each.cost_usd)
+        rows.append((each.target, asked, *figures))
+    total = _figures(
+        estimate.requests, estimate.input_tokens, estimate.output_tokens, estimate.cost_usd
+    )
+    return [*rows, ("total", "", *total)]
+
+
+def _figures(
+    requests: int, tokens_in: int, tokens_out: int, cost_usd: float | None
+) -> tuple[str, str, str, str]:
+    return f"{requests:,}", f"{tokens_in:,}", f"{tokens_out:,}", dollars(cost_usd)

@@ -49,6 +49,7 @@ from agentv_ci.cli.options import (
     Verbosity,
     form_option,
     gate_option,
+    given_in,
     list_option,
     option,
     part,
@@ -311,7 +312,7 @@ class EvalOptions:
             "--dump-traces": self.dump_traces,
             "--keep-workspaces": self.keep_workspaces != "none",
         }
-        if given := [name for name, value in files.items() if value]:
+        if given := given_in(files):
             raise UsageError(
                 f"--engine dask does not support {listed(given)}",
                 hint="the files would lie on workers; rows have the messages",
@@ -550,7 +551,7 @@ def _narrowed(
 
 
 def _refuse_together(*given: tuple[str, object]) -> None:
-    names = [name for name, value in given if value]
+    names = given_in(dict(given))
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} cannot be combined")
 

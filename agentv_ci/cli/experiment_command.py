@@ -27,6 +27,7 @@ from agentv_ci.cli.options import (
     IncreaseOptions,
     argument,
     gate_option,
+    given_in,
     part,
     path_in,
     results_option,
@@ -149,7 +150,7 @@ def _run(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path) 
 def _judge(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path) -> int:
     """Judge finished results, and return the exit code."""
     given = {"--shard": options.shard, "--resume": options.resume, "--dry-run": options.dry_run}
-    if named := [name for name, value in given.items() if value]:
+    if named := given_in(given):
         raise UsageError(f"--results and {named[0]} cannot be combined")
     reports = options.reports.at(cwd)
     files = None

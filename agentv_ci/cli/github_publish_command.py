@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from agentv_ci.app.run.environment import system_environment
-from agentv_ci.base.text import on_one_line
+from agentv_ci.base.text import listed, on_one_line
 from agentv_ci.cli.console import show_line
 from agentv_ci.cli.options import option, part, takes
 from agentv_ci.cli.step_options import Modes, publish_input, results_dir_option
@@ -59,7 +59,7 @@ class PublishCommandOptions:
         if matrix is None or matrix == {}:
             return f"{workflow}/{job}"
         if isinstance(matrix, dict):
-            values = ", ".join(on_one_line(str(value)) for value in matrix.values())
+            values = listed(map(on_one_line, map(str, matrix.values())))
             return f"{workflow}/{job} ({values})"
         return f"{workflow}/{self.comment_key}"
 
@@ -79,7 +79,7 @@ def command(options: PublishCommandOptions) -> int:
       agentv-ci github publish --annotations none --fail-on never
     """
     workflow = require_workflow(os.environ)
-    summary, outputs = (os.environ.get(name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
+    summary, outputs = map(os.environ.get, ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"))
     publish_options = PublishOptions(
         annotations=options.modes.annotations,
         comment=options.modes.comment,

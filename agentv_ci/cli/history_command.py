@@ -169,7 +169,7 @@ def add(options: AddOptions) -> int:
     """
     cwd = Path.cwd()
     place = options.place.at(cwd)
-    results = [cwd / name for name in options.results or (require_latest(cwd),)]
+    results = list(map(cwd.joinpath, options.results or (require_latest(cwd),)))
     workflow = read_workflow(os.environ)
     run_url = options.run_url
     if not run_url and workflow is not None:

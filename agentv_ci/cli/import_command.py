@@ -59,7 +59,7 @@ def command(options: ImportOptions) -> int:
         options.files,
         checked_kind(options.kind),
         Path(options.out),
-        dict(_pair(each) for each in options.columns),
+        dict(map(_pair, options.columns)),
         typed_command(),
         overwrite=options.overwrite,
     )

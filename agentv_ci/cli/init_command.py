@@ -114,7 +114,7 @@ def _fitting(chosen: Callable[[str], Choices]) -> Callable[[str], Choices]:
 
 
 def _show(start: Start) -> None:
-    written, kept, pasted = (start.of(fate) for fate in ("written", "kept", "pasted"))
+    written, kept, pasted = start.of("written"), start.of("kept"), start.of("pasted")
     if not written:
         noted = tuple(step for step in kept if step.note)
         why = "" if pasted or noted else ": all files exist already"

@@ -35,7 +35,7 @@ def show_cases(planned: PlannedCases, form: Literal["text", "json"]) -> None:
 
 def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
     """Print rows in columns, of which the first `left` are aligned to the left."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
+    cells = [list(map(one_line, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         padded: list[str] = []

@@ -59,7 +59,7 @@ def loaded_files(environ: Mapping[str, str]) -> Watched:
     programs = list(_with_links([Path(sys.executable)]))
     library = list(map(Path, filter(_is_of_base, sys.path)))
     openssl = Path(ssl.get_default_verify_paths().openssl_cafile).with_name("openssl.cnf")
-    named = [Path(environ[name]) for name in OPENSSL if environ.get(name)]
+    named = list(map(Path, filter(None, map(environ.get, OPENSSL))))
     mapped = list(_mapped())
     paths = dict.fromkeys(_with_links([*programs, *library, openssl, *named, *mapped]))
     searched = list(map(Path, filter(None, environ.get("LD_LIBRARY_PATH", "").split(os.pathsep))))

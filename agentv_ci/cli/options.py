@@ -354,6 +354,11 @@ class IncreaseOptions:
         return {metric: share for metric, share in given.items() if share is not None}
 
 
+def given_in(options: Mapping[str, object]) -> list[str]:
+    """Return the names of the options that are given."""
+    return [name for name, value in options.items() if value]
+
+
 def color_option(command: F) -> F:
     """Accept `--color` after the command, as before it."""
 

@@ -42,7 +42,7 @@ def _table(
     file: str, results: Sequence[str], selection: SelectionOptions, workers: int | None
 ) -> PowerTable:
     cwd = Path.cwd()
-    paths = [cwd / each for each in results]
+    paths = list(map(cwd.joinpath, results))
     # As in `report`: results without a suffix are JSON lines.
     if Path(file).suffix in (".jsonl", ".ndjson", ""):
         return power_of_results([cwd / file, *paths])

@@ -23,6 +23,7 @@ from agentv_ci.cli.console import ignoring_lost_output, show_line
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.execute.run_services import Progress
 from agentv_ci.report.lines import Line, Style
+from agentv_ci.report.view import wrong_of
 from agentv_ci.report.wrapping import clipped, columns
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def failure_line(row: ResultRow, name: str, width: int, *, mark: str) -> Line:
     """Return why a trial of this name did not pass, cut to the width of a terminal."""
     outcome, style = trial_outcome(row), FAILED[row.verdict]
     score = "error" if row.verdict == "error" else f"{row.score:.2f}"
-    wrong = [found for found in outcome.findings if found.verdict not in ("pass", "skipped")]
+    wrong = wrong_of(outcome.findings)
     reason = outcome.summary
     if wrong and row.verdict != "error":
         reason = f"{wrong[0].name}: {wrong[0].text}"

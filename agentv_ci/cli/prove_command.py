@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,17 @@ from agentv_ci.report.proof import (
     verdict_text,
 )
 
+HEAD = (
+    "place",
+    "case",
+    "reference",
+    "null agents pass",
+    "killed",
+    "survived",
+    "undecided",
+    "kill rate",
+)
+"""Of the table of all cases."""
 PROOF = Path(".agentv", "proof.json")
 
 
@@ -238,49 +249,29 @@ def _show_findings(proof: Proof, root: Path, *, verbose: bool) -> None:
             for line, style in _diffs(cases[found.suite, found.case]):
                 show_line(f"      {line}", style)
     if verbose and proof.cases:
-        _show_cases(proof)
+        show_table([HEAD, *map(_row, proof.cases)], left=3)
 
 
 def _diffs(case: CaseProof) -> Iterator[tuple[str, str]]:
     styles = {"-": "bad", "+": "good"}
     for survivor in case.survivors:
         yield f"{survivor.operator}: {survivor.change}", "plain"
-        yield from (
-            (line, styles.get(line[:1], "faint"))
-            for line in survivor.diff.splitlines()
-            if line[:2] != "@@"
-        )
+        for line in survivor.diff.splitlines():
+            if line[:2] != "@@":
+                yield line, styles.get(line[:1], "faint")
 
 
-def _show_cases(proof: Proof) -> None:
-    rows = [
-        (
-            f"{each.path}:{each.line}",
-            each.id,
-            each.reference,
-            f"{len(each.passing)}/{len(each.null_agents)}",
-            str(each.killed),
-            str(each.survived),
-            str(each.mutants - each.killed - each.survived),
-            rate_text(each.kill_rate),
-        )
-        for each in proof.cases
-    ]
-    show_table(
-        [
-            (
-                "place",
-                "case",
-                "reference",
-                "null agents pass",
-                "killed",
-                "survived",
-                "undecided",
-                "kill rate",
-            ),
-            *rows,
-        ],
-        left=3,
+def _row(case: CaseProof) -> Sequence[str]:
+    """Return the cells of a case: those of HEAD."""
+    return (
+        f"{case.path}:{case.line}",
+        case.id,
+        case.reference,
+        f"{len(case.passing)}/{len(case.null_agents)}",
+        str(case.killed),
+        str(case.survived),
+        str(case.mutants - case.killed - case.survived),
+        rate_text(case.kill_rate),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -28,7 +29,7 @@ from agentv_ci.cli.options import (
 )
 from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.compile.overrides import Overrides
-from agentv_ci.contracts.command_output import PlannedShards
+from agentv_ci.contracts.command_output import PlannedShard, PlannedShards
 from agentv_ci.errors import PASSED
 
 MOST_JOBS = 256
@@ -104,16 +105,17 @@ def command(options: ShardsOptions) -> int:
     return PASSED
 
 
+def _row(shard: PlannedShard) -> Sequence[str]:
+    return shard.shard, str(shard.cases), str(shard.trials), f"{shard.minutes:.1f}"
+
+
 def _show(planned: PlannedShards) -> None:
-    rows = [
-        (shard.shard, str(shard.cases), str(shard.trials), f"{shard.minutes:.1f}")
-        for shard in planned.shards
-    ]
-    show_table([("shard", "cases", "trials", "minutes"), *rows], left=1)
+    head = ("shard", "cases", "trials", "minutes")
+    show_table([head, *map(_row, planned.shards)], left=1)
     basis = {
         "durations": "the durations of an earlier run",
         "sizes": "the sizes of questions and the kinds of targets",
     }
-    shards = counted(len(rows), "shard")
+    shards = counted(len(planned.shards), "shard")
     longest = f"the longest about {planned.minutes:.1f} min"
     click.echo(f"{shards}, {longest}, estimated from {basis[planned.basis]}")

@@ -206,8 +206,8 @@ class StepOptions:
             if not value or not self._passes_on(name):
                 continue
             flag = f"--{name.replace('_', '-')}"
-            values = _lines(value) if name == "target" else [value]
-            yield from (f"{flag}={text}" for text in values)
+            for text in _lines(value) if name == "target" else [value]:
+                yield f"{flag}={text}"
         if self.adopts:
             yield f"--from={self.results_from}"
         elif self.dry_run and not self.validate_only:
