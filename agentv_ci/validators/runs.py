@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard, get_args
 
 from agentv_ci.base.json_access import read_json, well_formed
@@ -37,6 +37,11 @@ def numbered_runs(report: object) -> list[tuple[int, Run]]:
             return [(index, run) for index, run in enumerate(runs) if isinstance(run, dict)]
         case _:
             return []
+
+
+def successful(runs: Iterable[tuple[int, Run]]) -> list[tuple[int, Run]]:
+    """Return the numbered runs that have an answer."""
+    return [(index, run) for index, run in runs if is_success(run)]
 
 
 def name_of(index: int, run: object) -> str:

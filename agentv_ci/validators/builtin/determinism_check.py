@@ -23,6 +23,7 @@ from agentv_ci.validators.runs import (
     name_of,
     numbered_runs,
     settings_in,
+    successful,
 )
 
 Numbered = tuple[int, Run]
@@ -58,7 +59,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     issues = [*_not_compared(runs)]
     pairs = inconsistencies = 0
     for named, group in groups.items():
-        successes = [(index, run) for index, run in group if is_success(run)]
+        successes = successful(group)
         if len(successes) > 1:
             mismatches = [*_mismatches(successes, fields, tolerance)]
             issues += mismatches or [_sameness(len(successes), *named)]

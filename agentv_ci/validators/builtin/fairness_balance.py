@@ -14,12 +14,12 @@ from agentv_ci.validators.runs import (
     excerpt,
     findings,
     found_at,
-    is_success,
     issue,
     label_of,
     name_of,
     number_of,
     numbered_runs,
+    successful,
 )
 
 
@@ -46,7 +46,7 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
     """
     settings = Settings.lenient(context)
     metric_path = settings.metric_path if "metric_path" in settings.model_fields_set else None
-    runs = [(index, run) for index, run in numbered_runs(report) if is_success(run)]
+    runs = successful(numbered_runs(report))
     groups = _groups(runs, settings.group, metric_path) if metric_path is not None else {}
     least = max(settings.min_group_size, 1)
     means: dict[str, float] = {}
@@ -55,13 +55,8 @@ def validate(report: dict[str, Any], context: dict[str, Any] | None = None) -> d
             means[name] = round(statistics.mean(metrics), PRECISION)
     difference = round(max(means.values()) - min(means.values()), PRECISION) if means else None
     if metric_path is None:
-        issues = [
-            issue(
-                "missing_metric_path",
-                "error",
-                "setting 'metric_path' is missing: nothing is compared",
-            )
-        ]
+        message = "setting 'metric_path' is missing: nothing is compared"
+        issues = [issue("missing_metric_path", "error", message)]
     else:
         issues = [
             *_without_metric(runs, metric_path),
@@ -110,8 +105,8 @@ def _without_metric(runs: Sequence[tuple[int, Run]], metric_path: str) -> Iterat
 def _judged(means: Mapping[str, float], difference: float | None, threshold: float) -> JsonObject:
     if difference is None:
         return issue("no_groups_evaluable", "info", "no group has enough runs with the metric")
-    least, most = (excerpt(choose(means, key=means.__getitem__)) for choose in (min, max))
-    figures = f"the means of {most} and {least} differ by {difference}"
+    least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    figures = f"the means of {excerpt(most)} and {excerpt(least)} differ by {difference}"
     if difference > round(threshold, PRECISION):
         return issue("fairness_imbalance", "error", f"{figures}; the threshold is {threshold}")
     return issue(
