@@ -165,10 +165,6 @@ def _judge(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path
         expected_shards=None,
         judge=experiment.judgement(plan, regardless=options.regardless).report,
     )
-    show_outcome(
-        outcome,
-        files.written if files is not None else reports.named,
-        cwd,
-        quiet=options.verbosity.quiet,
-    )
+    written = files.written if files is not None else reports.named
+    show_outcome(outcome, written, cwd, quiet=options.verbosity.quiet)
     return outcome.report.gate.exit_code

@@ -123,17 +123,22 @@ def _show(start: Start) -> None:
     _list("written:", written)
     _list("unchanged:", kept)
     for step in pasted:
-        what = "is outside of FOLDER; create it with:"
-        if step.path.exists():
-            what = "exists; add these lines to it:"
-        show_line(f"{short(step.path, Path.cwd())} {what}", "warn")
-        click.echo(step.text, nl=False)
+        _show_text(step)
     _show_next(start)
     if written and start.choices.editor:
         click.echo(
             "editors require a YAML language server; "
             "in VS Code, install the extension redhat.vscode-yaml"
         )
+
+
+def _show_text(step: Step) -> None:
+    """Print the text of a file to write by hand."""
+    what = "is outside of FOLDER; create it with:"
+    if step.path.exists():
+        what = "exists; add these lines to it:"
+    show_line(f"{short(step.path, Path.cwd())} {what}", "warn")
+    click.echo(step.text, nl=False)
 
 
 def _list(title: str, steps: tuple[Step, ...]) -> None:

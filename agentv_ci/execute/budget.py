@@ -24,8 +24,11 @@ class Budget:
         self.unpriced: dict[str, None] = {}
         """Models without a known price, in the order of their answers."""
         self._most_usd = None if most_usd is None else most_usd / shards
-        mosts = ((path, suite.gate.max_cost_usd) for path, suite in suites.items())
-        self._most_by_suite = {path: most / shards for path, most in mosts if most is not None}
+        self._most_by_suite = {
+            path: most / shards
+            for path, suite in suites.items()
+            if (most := suite.gate.max_cost_usd) is not None
+        }
         self._spent_by_suite: Counter[str] = Counter()
         self._is_bounded = most_usd is not None or bool(self._most_by_suite)
         self._warn = warn

@@ -60,11 +60,13 @@ class Materials:
         return paths
 
     def _find(self, references: Sequence[FileReference | FilePart]) -> Mapping[str, Path]:
-        originals = {reference.path: self._original(reference) for reference in references}
-        whole = {path: original for path, original in originals.items() if original is not None}
-        if len(whole) == len(originals):
-            return whole
-        return self._copied(references)
+        originals: dict[str, Path] = {}
+        for reference in references:
+            original = self._original(reference)
+            if original is None:
+                return self._copied(references)
+            originals[reference.path] = original
+        return originals
 
     def _original(self, reference: FileReference | FilePart) -> Path | None:
         """Return the repository's file, if it still has the plan's content."""

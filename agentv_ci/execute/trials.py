@@ -274,8 +274,8 @@ class TrialSchedule:
             return case.trials - len(state.known)
         if self._is_stopped:
             self.stopped = self.stopped or self._reason
-            return 0
-        self._begin(state.place, case.target, numbers)
+        else:
+            self._begin(state.place, case.target, numbers)
         return 0
 
     def stop_if_failed(self) -> None:

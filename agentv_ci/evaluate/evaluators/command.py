@@ -12,6 +12,7 @@ from secrets import token_hex
 from xml.etree import ElementTree as ET
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentv_ci.base.left_files import read_left
 from agentv_ci.base.patterns import InvalidPattern, compiled, occurs
@@ -131,7 +132,7 @@ async def junit(
         reason = ended.problem or f"ended with exit code {ended.exit_code}"
         findings.append((False, f"every test passes in the report, but the command {reason}"))
     score = share_met(findings or [(False, "the report has no tests")])
-    return Score(score.score, hits=score.hits, misses=score.misses, stderr=ended.stderr)
+    return replace(score, stderr=ended.stderr)
 
 
 def _of_tests(tests: Mapping[str, bool], settings: PlanJunitEvaluator) -> Iterator[Finding]:

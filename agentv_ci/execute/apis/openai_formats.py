@@ -233,13 +233,7 @@ def read_responses(body: JsonObject) -> Response:
 
     Raises ProviderError for a refusal, a failure or a missing answer.
     """
-    if error := inner_error(body):
-        raise error
-    status = text_at(body, "status")
-    if status in UNFINISHED:
-        raise ProviderError("server", f"the API answered with status {status}")
-    if not isinstance(body.get("output"), list):
-        raise ProviderError("malformed", "output is missing in the answer")
+    status = _status(body)
     reason = text_at(body, "incomplete_details", "reason")
     parts = list(_response_parts(body))
     answer = joined(of_type(parts, "output_text"), "text")
@@ -252,6 +246,18 @@ def read_responses(body: JsonObject) -> Response:
         usage=responses_usage(body),
         finish_reason=reason or status,
     )
+
+
+def _status(body: JsonObject) -> str | None:
+    """Return the status of a response; raises ProviderError for one without an answer."""
+    if error := inner_error(body):
+        raise error
+    status = text_at(body, "status")
+    if status in UNFINISHED:
+        raise ProviderError("server", f"the API answered with status {status}")
+    if not isinstance(body.get("output"), list):
+        raise ProviderError("malformed", "output is missing in the answer")
+    return status
 
 
 def _response_parts(body: JsonObject) -> Iterator[JsonObject]:

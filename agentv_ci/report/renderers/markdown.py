@@ -140,9 +140,8 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
     report = run.report
     yield Block(Rank.VERDICT, _verdict(run, last))
     if report.against_base is not None and (changes := all_changes(report.against_base, run.links)):
-        yield Block(
-            Rank.COMPARISON, folded(f"All {len(changes)} changes of the test", "\n".join(changes))
-        )
+        title = f"All {len(changes)} changes of the test"
+        yield Block(Rank.COMPARISON, folded(title, "\n".join(changes)))
     yield from _side_by_side(run)
     if report.comparison is not None:
         yield from _comparison(report.comparison, run)
@@ -150,11 +149,7 @@ def _blocks(run: RunView, last: PastRun | None) -> Iterator[Block]:
         yield Block(Rank.COMPARISON, _proof(run.proof, run))
     if cases := run.red:
         yield Block(Rank.TABLE, _table(cases, run))
-        yield Block(
-            Rank.TABLE, f"<details><summary>Details of {counted(len(cases), 'case')}</summary>"
-        )
         yield from _details(cases, run)
-        yield Block(Rank.TABLE, "</details>")
     yield from _others(run)
     yield from _figures("Flaky cases", flaky_lines(run))
     yield from _figures("Validators", scenario_lines(report.scenario_reports))
@@ -188,11 +183,14 @@ def _side_by_side(run: RunView) -> Iterator[Block]:
 
 
 def _details(cases: Sequence[CaseOutcome], run: RunView) -> Iterator[Block]:
+    title = f"Details of {counted(len(cases), 'case')}"
+    yield Block(Rank.TABLE, f"<details><summary>{title}</summary>")
     rows = _rows_of(cases[:MAX_WITH_ANSWERS], run.rows())
     for number, outcome in enumerate(cases):
         yield Block(Rank.CASE, _case(outcome, run), number)
         if (row := rows.get(outcome.key)) is not None:
             yield Block(Rank.ANSWER, _answer(row), number)
+    yield Block(Rank.TABLE, "</details>")
 
 
 def _verdict(run: RunView, last: PastRun | None) -> str:

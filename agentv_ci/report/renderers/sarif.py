@@ -13,6 +13,7 @@ from agentv_ci.analysis.cases.outcomes import CaseOutcome
 from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
 from agentv_ci.base.text import counted, printable
 from agentv_ci.contracts.base import JsonObject
+from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.quarantine import Quarantine
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import FAILED, PASSED
@@ -49,12 +50,7 @@ def render(run: RunView) -> Iterable[bytes]:
         cases = [*run.red, *excused]
         lost = run.lost_trials
     cases.sort(key=lambda outcome: ORDER.index(RULE_OF[outcome.verdict]))
-    seen: Counter[str] = Counter()
-    # In the plan's order, so that the fingerprints of identical cases do not depend on scores.
-    known = {
-        outcome.key: fingerprint((outcome.case.digest, outcome.target), seen)
-        for outcome in run.outcomes
-    }
+    known = _fingerprints(run.outcomes)
     results = [
         _result(outcome, known[outcome.key], run.again(outcome)) for outcome in cases[:MAX_RESULTS]
     ]
@@ -63,6 +59,15 @@ def render(run: RunView) -> Iterable[bytes]:
         results.append(_gate(report, run.outcomes))
     rules = [rule(rule_id, rule_id, says, level) for rule_id, (level, says) in RULES.items()]
     yield log(rules, results, invocations=[_invocation(report, len(cases) - MAX_RESULTS)]).encode()
+
+
+def _fingerprints(outcomes: Iterable[CaseOutcome]) -> dict[CaseKey, JsonObject]:
+    """Return what identifies each case.
+
+    `outcomes` are in the plan's order, so that those of identical cases do not depend on scores.
+    """
+    seen: Counter[str] = Counter()
+    return {case.key: fingerprint((case.case.digest, case.target), seen) for case in outcomes}
 
 
 def _is_red(result: JsonObject) -> bool:

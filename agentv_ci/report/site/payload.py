@@ -30,8 +30,7 @@ def series_block(series: Series) -> JsonObject:
     """Return the figures of a group, each as a list over all runs."""
 
     def figure(name: str) -> list[JsonValue]:
-        values = (getattr(point, name, None) for point in series.points)
-        return [None if value is None else round(value, 4) for value in values]
+        return [_rounded(getattr(point, name, None)) for point in series.points]
 
     return {
         "name": series.name,
@@ -42,6 +41,10 @@ def series_block(series: Series) -> JsonObject:
         "cost": figure("cost_usd"),
         "ms": figure("duration_ms"),
     }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
 
 
 class Track(Struct):
@@ -60,9 +63,7 @@ class Track(Struct):
     def values(self, name: str) -> list[JsonValue] | None:
         """Return a figure of every run; None if there is none at all."""
         found = [getattr(self.lines.get(number), name, None) for number in range(self.runs)]
-        if all(value is None for value in found):
-            return None
-        return found
+        return None if found.count(None) == self.runs else found
 
     def changes(self, name: str) -> list[JsonValue]:
         """Return the runs in which a text is another one than before, each with the text."""

@@ -64,12 +64,8 @@ def _counts(runs: list[Any]) -> JsonObject:
 def _check(index: int, run: object) -> Iterator[JsonObject]:
     place = ("runs", index)
     if not isinstance(run, dict):
-        yield issue(
-            "invalid_run_type",
-            "error",
-            f"{name_of(index, run)} must be an object, not {excerpt(run)}",
-            *place,
-        )
+        message = f"{name_of(index, run)} must be an object, not {excerpt(run)}"
+        yield issue("invalid_run_type", "error", message, *place)
         return
     yield from _wrong_fields(run, FIELDS_OF_RUNS, name_of(index, run), *place)
     status, seed, duration_ms = run.get("status"), run.get("seed"), run.get("duration_ms")

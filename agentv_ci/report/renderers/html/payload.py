@@ -270,13 +270,9 @@ def table_blocks(run: RunView, trials: Trials, lines: dict[int, bytes]) -> bytes
         "missing": "not run" if run.report.leaves_cases else "without a result",
         "texts": len(trials.texts.in_order()),
     }
-    table = b",\n".join(lines.values())
-    return (
-        block("run", facts)
-        + b'<script type="application/json" id="cases">['
-        + table
-        + b"]</script>\n"
-    )
+    rows = b",\n".join(lines.values())
+    table = b'<script type="application/json" id="cases">[' + rows + b"]</script>\n"
+    return block("run", facts) + table
 
 
 def numbered_names(outcomes: Sequence[CaseOutcome]) -> tuple[dict[str, int], dict[str, int]]:

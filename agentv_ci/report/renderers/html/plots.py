@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import filterfalse
 
 from msgspec import Struct
 
@@ -116,7 +117,7 @@ def scatter(points: Sequence[Point]) -> Scatter | None:
     if shows_cost:
         y = Scale.of([(point.cost or 0) / PARTS for point in plottable], BOTTOM, TOP)
     # Trials that did not pass are drawn on top.
-    drawn = sorted(thinned(plottable), key=lambda point: point.verdict != "pass")
+    drawn = sorted(thinned(plottable), key=_is_bad)
     return Scatter(drawn, x, y, shows_cost, len(plottable), len(points) - len(plottable))
 
 
@@ -124,10 +125,13 @@ def thinned(points: Sequence[Point]) -> list[Point]:
     """Return at most MAX_POINTS; trials that did not pass are kept first."""
     if len(points) <= MAX_POINTS:
         return list(points)
-    bad = [point for point in points if point.verdict != "pass"]
-    good = [point for point in points if point.verdict == "pass"]
+    bad, good = list(filter(_is_bad, points)), list(filterfalse(_is_bad, points))
     room = max(0, MAX_POINTS - len(bad))
     return _every(bad, min(len(bad), MAX_POINTS)) + _every(good, room)
+
+
+def _is_bad(point: Point) -> bool:
+    return point.verdict != "pass"
 
 
 def _every(points: Sequence[Point], number: int) -> list[Point]:
