@@ -109,9 +109,11 @@ def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unparsable(
-            f"not UTF-8: byte 0x{content[error.start]:02x} at {error.start}", rule="AV105"
-        ) from error
+        before = content[: error.start].decode("utf-8-sig")
+        point = before.count("\n"), len(before) - (before.rfind("\n") + 1)
+        message = f"not UTF-8: byte 0x{content[error.start]:02x}"
+        hint = "save the file as UTF-8"
+        raise Unparsable(message, point, rule="AV105", hint=hint) from error
 
 
 def _is_text(path: str) -> bool:
