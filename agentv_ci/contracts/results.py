@@ -116,7 +116,9 @@ def _by_name(written: object) -> object:
 class InLines(NamedTuple):
     """Annotates free data with the type that JSON lines have for it."""
 
-    type: Any
+    kind: Any
+    data: type = object
+    """What a text must hold."""
 
 
 FreeValue = Annotated[
@@ -131,7 +133,7 @@ FreeObject = Annotated[
     JsonObject,
     BeforeValidator(_data),
     PlainSerializer(_text, ObjectText | JsonObject, "json"),
-    InLines(ObjectText),
+    InLines(str, dict),
 ]
 """An object, in JSON lines as JSON text."""
 CountsByName = Annotated[

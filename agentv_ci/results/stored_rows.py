@@ -30,15 +30,15 @@ class _Stored(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
 
 class _StoredWithData(_Stored, frozen=True):
-    data: ClassVar[tuple[str, ...]]
-    """Names of the fields with free data."""
+    data: ClassVar[tuple[tuple[str, type], ...]]
+    """The fields with free data, and what it must be."""
 
     def __post_init__(self) -> None:
-        """Refuse texts that are not JSON."""
-        for name in self.data:
+        """Refuse texts that do not hold such data."""
+        for name, kind in self.data:
             text = getattr(self, name)
-            if isinstance(text, str) and text != "{}":
-                _read_data(text)
+            if isinstance(text, str) and text != "{}" and not isinstance(_read_data(text), kind):
+                raise ValueError(f"{name} is no {kind.__name__}")
 
 
 @cache
@@ -61,8 +61,8 @@ def _struct_of(contract: type[Recorded]) -> type[Struct]:
         # Every stored row has the fields whose defaults are made by a function.
         is_required = field.is_required() or field.default_factory is not None
         fields.append((name, kind) if is_required else (name, kind, field.default))
-        if _in_lines(field) is not None:
-            data.append(name)
+        if (in_lines := _in_lines(field)) is not None:
+            data.append((name, in_lines.data))
     properties = {name: part for name, part in vars(contract).items() if isinstance(part, property)}
     return defstruct(
         f"Stored{contract.__name__}",
@@ -78,7 +78,7 @@ def _struct_of(contract: type[Recorded]) -> type[Struct]:
 def _stored_type(field: FieldInfo, contract: type[Recorded]) -> object:
     """Return the type as which msgspec reads a field of a contract, or a part of a field."""
     if (in_lines := _in_lines(field)) is not None:
-        return _stored_type(in_lines, contract)
+        return _stored_type(FieldInfo.from_annotation(in_lines.kind), contract)
     kind: Any = field.annotation
     if get_origin(kind) is tuple:
         item, _ = get_args(kind)
@@ -96,12 +96,8 @@ def _stored_type(field: FieldInfo, contract: type[Recorded]) -> object:
     return Annotated[kind, Meta(**bounds)] if bounds else kind
 
 
-def _in_lines(field: FieldInfo) -> FieldInfo | None:
-    """Return what JSON lines have for a field with free data; None for any other field."""
-    for mark in field.metadata:
-        if isinstance(mark, InLines):
-            return FieldInfo.from_annotation(mark.type)
-    return None
+def _in_lines(field: FieldInfo) -> InLines | None:
+    return next((mark for mark in field.metadata if isinstance(mark, InLines)), None)
 
 
 def _bounds(field: FieldInfo) -> dict[str, Any]:
