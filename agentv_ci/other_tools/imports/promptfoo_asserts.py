@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple, cast
 
+from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.jsonschema.violations import invalid_schema
 from agentv_ci.other_tools.imports.agentv_evaluators import python_pattern
@@ -307,7 +308,7 @@ def parts_of(text: str) -> list[JsonValue]:
 
 def _made(draft: Draft, assertion: Assertion, context: CheckContext, names: Names) -> list[Made]:
     value, place = dict(assertion.value), assertion.place
-    full = str(value.pop("type", "equals"))
+    full = str(value.pop("type", "assertion without a type"))
     negated, kind = full.startswith("not-"), full.removeprefix("not-")
     if kind == "assert-set":
         return _set(draft, assertion, context, names)
@@ -484,7 +485,7 @@ def _judged(
         draft.note("approximated", place, kind, "one criterion, which a judge checks")
     if "transform" in value or context.transforms:
         how = "the judge reads the answer as it is"
-        draft.note("approximated", place, f"{kind} after a transformation", how)
+        draft.note("approximated", place, f"{kind}.transform", how)
     variable = str(context.variables.get("context", ""))
     texts = [
         criterion.replace("{context}", variable).replace("{}", _criterion(item))
@@ -494,7 +495,7 @@ def _judged(
     if least is not None and not 0 <= least <= 1:
         return None
     if prompt:
-        own = _prompt_text(prompt)
+        own = _prompt_text(draft, place, prompt)
         if own is None:
             draft.note("dropped", place, "rubricPrompt", "it is no text, nor messages")
             return None
@@ -513,25 +514,17 @@ def _criterion(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _prompt_text(prompt: JsonValue) -> str | None:
+def _prompt_text(draft: Draft, place: Place, prompt: JsonValue) -> str | None:
     """Return the prompt of a judge as one text; None if a program makes it, or it has steps."""
-    if isinstance(prompt, str) and prompt.lstrip().startswith("["):
-        with_messages = _messages(prompt)
-        prompt = prompt if with_messages is None else with_messages
+    if isinstance(prompt, str) and isinstance(found := json_or_none(prompt), list):
+        prompt = found
     if isinstance(prompt, list):
+        draft.note("approximated", place, "rubricPrompt[].role", "its messages are one text")
         texts = [item.get("content") if isinstance(item, dict) else item for item in prompt]
         return "\n\n".join(map(str, texts))
     if isinstance(prompt, str) and not prompt.startswith("file://"):
         return prompt
     return None
-
-
-def _messages(text: str) -> JsonValue:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return None
-    return found if isinstance(found, list) else None
 
 
 def _least(value: JsonObject, otherwise: float | None) -> float | None:
@@ -572,6 +565,8 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext, names: Names
     made = _all(draft, members, inner)
     draft.note("kept", place, "assert-set")
     metric, weight = assertion.value.get("metric"), assertion.value.get("weight")
+    if "config" in assertion.value:
+        draft.note("dropped", place, "assert-set.config", "a set has no settings")
     if not made or (threshold is None and outer is None):
         for key in {"metric", "weight"} & assertion.value.keys():
             how = "its members count by themselves, as all of them have to pass"

@@ -17,6 +17,7 @@ from agentv_ci.other_tools.imports.draft import Draft, Place, items_of, slug
 from agentv_ci.other_tools.imports.promptfoo_templates import has_tags, is_simple, partly_rendered
 from agentv_ci.other_tools.imports.yaml_text import Node
 
+ONLY_CHOOSES = "it only chooses prompts; cases are numbered"
 FUNCTIONS = (".py", ".js", ".ts", ".mjs", ".cjs", ".sh", ".bash", ".rb", ".pl", ".exe")
 """Suffixes of programs."""
 _PATH = re.compile(r"[\w./*-]+\.(txt|json|jsonl|ya?ml|md|j2|csv|py|js|cjs|mjs|ts|sh|rb)(:\w+)?")
@@ -75,6 +76,7 @@ def prompts_at(draft: Draft, place: Place | None) -> list[Prompt]:
     found: list[Prompt] = []
     if place is not None and isinstance(place.value, dict):
         for key, label in place.value.items():  # an older form: file or text → label
+            draft.note("approximated", place / key, f"label {label}", ONLY_CHOOSES)
             found += _prompt(draft, place / key, key, (str(label),))
         return found
     for item in items_of(place):
@@ -86,6 +88,8 @@ def prompts_at(draft: Draft, place: Place | None) -> list[Prompt]:
             draft.note("dropped", item, f"prompts.{key}", "prompts have no settings of their own")
         text = str(value.get("raw") or value.get("id") or value.get("file") or "")
         names = [str(value[key]) for key in ("label", "id") if key in value]
+        if "label" in value:
+            draft.note("approximated", item, f"label {value['label']}", ONLY_CHOOSES)
         found += _prompt(draft, item, text, tuple(names))
     return found
 

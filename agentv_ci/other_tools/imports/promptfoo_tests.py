@@ -136,7 +136,7 @@ class Tests:
                 for test in written:
                     self._require_few(own.rows, test.rows)
                     found.append(self._with_defaults(_over(own, test, adds_asserts=True)))
-            fields.ignore("description")
+            fields.drop({"description"}, "cases have descriptions, but groups of them do not")
             fields.end()
         return found
 
@@ -333,6 +333,9 @@ class Tests:
         inner.drop({"runSerially", "disableConversationVar"}, "each question is asked on its own")
         inner.drop({"storeOutputAs"}, "no test knows the answer of another one")
         inner.end()
+        if isinstance(judges := taken["provider"], dict) and "embedding" in judges:
+            how = "no embeddings are compared"
+            self._draft.note("dropped", place, "options.provider.embedding", how)
         return {key: value for key, value in taken.items() if value is not None}
 
     def _problem(self, test: Test, place: Place, construct: str, why: str) -> None:
