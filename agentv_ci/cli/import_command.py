@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +35,12 @@ class ImportOptions:
         metavar="FIELD=COLUMN",
         help="Name a column of a data set: input, expected or id.",
     )
+    check: str | None = option(
+        "--check",
+        type=FILE,
+        metavar="RESULTS",
+        help="Compare with the verdicts in results of promptfoo: judge their answers here.",
+    )
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 if anything was dropped.")
     overwrite: bool = option("--overwrite", is_flag=True, help="Replace files in DIR.")
 
@@ -53,6 +58,7 @@ def command(options: ImportOptions) -> int:
     Examples:
       agentv-ci import promptfooconfig.yaml --out converted
       agentv-ci import 'suites/**/*.eval.yaml' --from agentv --out imported --strict
+      agentv-ci import promptfooconfig.yaml --out evals --check results.json
       agentv-ci import questions.jsonl --from inspect --map input=question --map expected=answer --out questions
     """
     wish = ImportWish(
@@ -65,23 +71,44 @@ def command(options: ImportOptions) -> int:
     )
     written = imported(wish, cwd=Path.cwd(), environ=os.environ)
     files = written.files
-    counts = Counter(note.fate for note in files.notes)
+    dropped = files.count("dropped")
     for name in sorted(files.texts):
         show_line(f"  {short(Path.cwd() / options.out / name, Path.cwd())}", "plain")
-    dropped = files.count("dropped")
-    say = f"{counts['kept']} kept, {counts['approximated']} approximated, {dropped} dropped"
-    show_line(f"{counted(len(files.texts), 'file')} written: {say}", "warn" if dropped else "good")
-    if dropped or counts["approximated"]:
+    first, *lines = written.summary
+    show_line(first, "warn" if lines else "good")
+    for line in lines:
+        show_line(line, "plain")
+    if dropped or files.count("approximated"):
         click.echo(f"read {short(Path.cwd() / options.out / REPORT, Path.cwd())} first")
     if written.errors:
         errors = counted(written.errors, "error")
         show_line(f"`agentv-ci validate` finds {errors} in it; {REPORT} lists them", "bad")
     click.echo("next:")
+    for name, place in files.placeholders.items():
+        show_line(f"  configure '{name}' in {place}; it fails until then", "plain")
     click.echo(f"  agentv-ci validate {options.out} --strict")
     click.echo(f"  agentv-ci eval {options.out} --dry-run")
+    if options.check is None and any(note.construct.startswith("provider ") for note in files.notes):
+        click.echo("  promptfoo eval -o r.json; then add --overwrite --check r.json to this import")
+    if options.check is not None and not _show_check(options, Path.cwd()):
+        return FAILED
     if written.errors or (options.strict and dropped):
         return FAILED
     return PASSED
+
+
+def _show_check(options: ImportOptions, cwd: Path) -> bool:
+    """Print which verdicts differ from those of the old tool, and return whether none does."""
+    from agentv_ci.cli.import_check import (  # it runs evals, which few imports do
+        SHOWN,
+        compared,
+    )
+
+    found = compared(cwd / options.out, cwd / str(options.check), cwd)
+    show_line(found.sentence, "bad" if found.different else "good")
+    for line in found.different[:SHOWN]:
+        show_line(f"  {line}", "plain")
+    return not found.different
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -43,6 +43,8 @@ class ImportedFiles:
     """Path in the output folder → content."""
     notes: tuple[ImportNote, ...]
     cases: Mapping[CaseFate, int] = field(default_factory=dict)
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    """Targets that fail until they are configured → their file and line."""
 
     def count(self, fate: Fate) -> int:
         """Return the number of places with a fate."""

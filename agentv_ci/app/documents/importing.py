@@ -25,7 +25,7 @@ from agentv_ci.load.document import load
 from agentv_ci.load.files import MAX_BYTES
 from agentv_ci.other_tools.imports.converting import converted
 from agentv_ci.other_tools.imports.recognition import kind_of
-from agentv_ci.other_tools.imports.report import migration_report
+from agentv_ci.other_tools.imports.report import closing_lines, migration_report
 from agentv_ci.other_tools.imports.yaml_text import yaml_text
 
 KINDS: tuple[ImportKind, ...] = get_args(ImportKind)
@@ -56,6 +56,8 @@ class Written:
     files: ImportedFiles
     errors: int
     """Errors that `validate` finds in it."""
+    summary: tuple[str, ...]
+    """What became of cases, in lines."""
 
 
 def imported(wish: ImportWish, *, cwd: Path, environ: Mapping[str, str]) -> Written:
@@ -107,7 +109,9 @@ def imported(wish: ImportWish, *, cwd: Path, environ: Mapping[str, str]) -> Writ
         )
     _write(out, more)
     errors = sum(found.severity == "error" for found in diagnostics)
-    return Written(replace(files, texts={**files.texts, **more}), errors)
+    return Written(
+        replace(files, texts={**files.texts, **more}), errors, tuple(closing_lines(files, root))
+    )
 
 
 def _refuse_existing(out: Path, names: Iterable[str]) -> None:

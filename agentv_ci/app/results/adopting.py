@@ -89,6 +89,11 @@ def adopted(
     return outcome, files
 
 
+def results_of(wish: AdoptWish, path: Path) -> tuple[AdoptedResult, ...]:
+    """Return the results in a file of another tool; raises UsageError if it has none."""
+    return _read(path, wish).results
+
+
 def _require_names(how: HowToRead, scores: AbstractSet[str], columns: AbstractSet[str]) -> None:
     """Raise UsageError for a name that no result has.
 

@@ -357,6 +357,7 @@ class _Suite:
                 yield from self._of_prompts(case)
 
     def _case(self, place: Place, prompt: Prompt | None) -> Node:
+        notes = len(self._draft.notes)
         fields = self._draft.fields(place, "tests")
         context = CaseContext()
         file = place.source.path
@@ -404,6 +405,7 @@ class _Suite:
         made = self._without_environment(made, place, skip)
         if skip:
             made["skip"] = "Not imported: " + "; ".join(skip)
+        self._draft.count(notes, made)
         comments = comments_before(place)
         if comments:
             return Commented(comments, Block(made))

@@ -39,4 +39,4 @@ def converted(
             case _:
                 assert_never(kind)
     add_targets_file(draft, sources[0][1])
-    return ImportedFiles(draft.texts, tuple(draft.notes), draft.cases)
+    return ImportedFiles(draft.texts, tuple(draft.notes), draft.cases, draft.placeholders)

@@ -24,7 +24,7 @@ COLUMNS: Mapping[DataSet, Mapping[str, str]] = {
 
 def convert(draft: Draft, source: Source, kind: DataSet, columns: Mapping[str, str]) -> None:
     """Add the eval file of one data set; `columns` replaces the usual names of columns."""
-    place = Place(source)
+    place, notes = Place(source), len(draft.notes)
     names = {**COLUMNS[kind], **columns}
     rows = _rows(draft, source)
     name = slug(source.path.stem, "data")
@@ -72,6 +72,7 @@ def convert(draft: Draft, source: Source, kind: DataSet, columns: Mapping[str, s
     columns_used = {*names.values()}
     for column in sorted(set(chain.from_iterable(rows)) - columns_used - {"metadata"}):
         draft.note("dropped", place, f"column {column}", "no evaluator uses it")
+    draft.count(notes, {"vars": cast("Node", rows)})
     made: dict[str, Node] = {
         "$schema": EVAL_SCHEMA,
         "target": draft.target("default", place),

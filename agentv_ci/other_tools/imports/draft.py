@@ -113,6 +113,8 @@ class Draft:
     """Whether a model that no document names judges any answer."""
     cases: Counter[CaseFate] = field(default_factory=Counter)
     """What became of how many cases."""
+    placeholders: dict[str, str] = field(default_factory=dict)
+    """Targets that fail until they are configured → their file and line."""
     base: Path = Path()
     """The folder from which paths in the config are read."""
 
@@ -123,6 +125,16 @@ class Draft:
     def note(self, fate: Fate, place: Place, construct: str, how: str = "") -> None:
         """Record what became of a construct."""
         self.notes.append(ImportNote(fate, construct, how, place.source.path, place.line))
+
+    def count(self, since: int, case: Mapping[str, Node], *, changed: bool = False) -> None:
+        """Count a case, or its rows: changed, if a note after the first `since` says so."""
+        fate: CaseFate = "kept"
+        if changed or any(note.fate != "kept" for note in self.notes[since:]):
+            fate = "changed"
+        if "skip" in case:
+            fate = "skipped"
+        rows = case.get("vars")
+        self.cases[fate] += len(rows) if isinstance(rows, list) else 1
 
     def fields(self, place: Place, construct: str) -> Fields:
         """Return the fields of a mapping."""

@@ -50,6 +50,7 @@ ANSWER = "completion"
 
 def convert(draft: Draft, source: Source) -> None:
     """Add the eval file and the target of one prompt file."""
+    notes = len(draft.notes)
     fields = draft.fields(Place(source), "")
     name = slug(fields.text("name") or source.path.name.partition(".")[0], "prompt")
     made: dict[str, Node] = {"$schema": EVAL_SCHEMA}
@@ -78,6 +79,7 @@ def convert(draft: Draft, source: Source) -> None:
     elif written := _with_all_names(draft, fields.place, rows, json.dumps(case)):
         case["vars"] = written
     fields.end()
+    draft.count(notes, case)
     made["evalcases"] = [Block(case)]
     draft.texts[f"{draft.evals.unique(name)}.eval.yaml"] = yaml_text(
         made, comments_at_start(source)

@@ -250,7 +250,7 @@ def _required(check: Made, least: float) -> Evaluator:
 
 
 def _is_figure(check: Made) -> bool:
-    """Whether a check only counts: its weight is 0. A set of checks has to pass all the same."""
+    """Whether a check only counts: its weight is 0. A set of checks has to pass anyway."""
     return check.evaluator.get("weight") == 0 and check.evaluator.get("type") != "composite"
 
 
@@ -497,7 +497,7 @@ def _judged(
     if prompt:
         own = _prompt_text(draft, place, prompt)
         if own is None:
-            draft.note("dropped", place, "rubricPrompt", "it is no text, nor messages")
+            draft.note("dropped", place, "rubricPrompt", "it is neither a text nor messages")
             return None
         settings["prompt"] = _judge_prompt(kind, own, " ".join(map(_criterion, criteria)), context)
         return Made({"type": "llm_judge", **settings}, 0.5 if least is None else least)

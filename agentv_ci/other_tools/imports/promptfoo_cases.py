@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import cast
 
 from agentv_ci.contracts.base import JsonObject, JsonValue
-from agentv_ci.contracts.other_tools import CaseFate
 from agentv_ci.other_tools.imports.draft import (
     ANY_ANSWER,
     Draft,
@@ -26,7 +25,7 @@ from agentv_ci.other_tools.imports.promptfoo_templates import (
 )
 from agentv_ci.other_tools.imports.promptfoo_tests import Test
 from agentv_ci.other_tools.imports.yaml_text import Alias, Anchored, Block, Commented, Node
-from agentv_ci.other_tools.mappings import without
+from agentv_ci.other_tools.mappings import only, without
 
 OUTCOME = "The answer passes the evaluators"
 NOTHING = "(nothing)"
@@ -103,12 +102,13 @@ class Cases:
             own = self._own(test, prompt)
             if own is None:
                 continue
-            changed = any(note.fate != "kept" for note in self._draft.notes[notes:])
-            self._count(test, own, changed=changed or test.is_changed)
+            rows: Node = list(test.rows) if test.file else own.get("vars")
+            self._draft.count(notes, {**own, "vars": rows}, changed=test.is_changed)
             own_id = self._ids.unique(f"{identity}-{index + 1}") if made else identity
             if names and first is not None and first[1] == own and "input" not in own:
                 aliases: list[Node] = [Alias(names[index]), Alias(first[0])]
-                made.append(Block({"<<": aliases, "id": own_id}))
+                outcome = only(own, {"expected_outcome"})  # that of the prompt is nearer
+                made.append(Block({"<<": aliases, "id": own_id, **outcome}))
                 continue
             case: dict[str, Node] = {"id": own_id, **self._bases[index], **own}
             if names:
@@ -120,14 +120,8 @@ class Cases:
             made.append(Commented(comments, body) if comments and not made else body)
         return made
 
-    def _count(self, test: Test, own: dict[str, Node], *, changed: bool) -> None:
-        fate: CaseFate = "changed" if changed else "kept"
-        if "skip" in own:
-            fate = "skipped"
-        self._draft.cases[fate] += max(len(test.rows), 1)
-
     def _own(self, test: Test, prompt: Prompt) -> dict[str, Node] | None:
-        """Return what a case has besides the prompt; None if nobody is asked."""
+        """Return what a case has besides the prompt; None without a provider to ask."""
         asked = [
             provider
             for provider in self._providers.listed

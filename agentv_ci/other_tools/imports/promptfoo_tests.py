@@ -268,7 +268,7 @@ class Tests:
         return test
 
     def _setting(self, test: Test, key: str, value: str) -> None:
-        """Read a column that is no variable and no assertion."""
+        """Read a column that is neither a variable nor an assertion."""
         match key:
             case "__description":
                 test.description = value

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.base.text import counted, on_one_line
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.other_tools import Fate, ImportNote
+from agentv_ci.contracts.other_tools import Fate, ImportedFiles, ImportNote
 from agentv_ci.contracts.source import relative
 
 TITLES: dict[Fate, str] = {
@@ -16,6 +17,9 @@ TITLES: dict[Fate, str] = {
     "kept": "Kept",
 }
 WARNINGS = "What `validate` says; `.agentv.yaml` turns the warnings off"
+STANDS_IN = "fails until you configure it"
+KINDS_SHOWN = 10
+"""Kinds of changes on the screen."""
 PLACES = 12
 """Places of one construct that are listed; the others are counted."""
 
@@ -48,6 +52,39 @@ def migration_report(
         if fate == "approximated" and diagnostics:
             lines += ["", f"## {WARNINGS}", "", *_warnings(diagnostics, root)]
     return "\n".join(lines) + "\n"
+
+
+def closing_lines(files: ImportedFiles, root: Path) -> Iterator[str]:
+    """Yield what an import has done to cases, the most frequent kinds of changes first.
+
+    Paths are from `root`.
+    """
+    cases = files.cases
+    yield (
+        f"{counted(cases.get('kept', 0), 'case')} run as they did, {cases.get('changed', 0)} changed, "
+        f"{cases.get('skipped', 0)} skipped"
+    )
+    lost = [note for note in files.notes if note.fate != "kept" and STANDS_IN not in note.how]
+    skips = [note for note in lost if note.how.endswith("skipped")]
+    changes = [note for note in lost if note not in skips]
+    for title, notes in (("changed or left out:", changes), ("skipped:", skips)):
+        if notes:
+            yield title
+            yield from _kinds(notes, root)
+
+
+def _kinds(notes: Sequence[ImportNote], root: Path) -> Iterator[str]:
+    kinds = Counter((note.construct, note.how) for note in notes)
+    places: dict[tuple[str, str], dict[str, None]] = {}
+    for note in notes:
+        place = f"{relative(note.path, root)}:{note.line}"
+        places.setdefault((note.construct, note.how), {})[place] = None
+    for (construct, how), times in kinds.most_common(KINDS_SHOWN):
+        first, *others = places[construct, how]
+        more = f" and {counted(len(others), 'more place')}" if others else ""
+        yield f"  {times:4}  {construct}: {how} ({first}{more})"
+    if len(kinds) > KINDS_SHOWN:
+        yield f"        and {counted(len(kinds) - KINDS_SHOWN, 'more kind')}, in MIGRATION.md"
 
 
 def _warnings(diagnostics: Sequence[Diagnostic], root: Path) -> Iterator[str]:

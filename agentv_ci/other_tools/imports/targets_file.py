@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from agentv_ci.contracts.source import TARGETS_SCHEMAS, Source
-from agentv_ci.other_tools.imports.draft import Draft, Place, slug
+from agentv_ci.contracts.source import TARGETS_SCHEMAS, Source, relative
+from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Place, slug
 from agentv_ci.other_tools.imports.yaml_text import Alias, Anchored, Block, Node, yaml_text
 
 JUDGES_ITSELF = frozenset(
@@ -34,11 +35,31 @@ def add_targets_file(draft: Draft, source: Source) -> None:
     for name, place in draft.named.items():
         if name not in draft.targets:
             draft.stand_in(name, place, f"target '{name}'", "no file defines it")
-    if draft.targets:
-        listed = _with_anchors(
-            [{"name": name, **settings} for name, settings in draft.targets.items()]
-        )
-        draft.texts["targets.yaml"] = yaml_text({"$schema": TARGETS_SCHEMAS[0], "targets": listed})
+    if not draft.targets:
+        return
+    where = relative(draft.out / "targets.yaml", draft.root)
+    named = [
+        {"name": name, **settings, **_message(name, settings, where)}
+        for name, settings in draft.targets.items()
+    ]
+    written = yaml_text({"$schema": TARGETS_SCHEMAS[0], "targets": _with_anchors(named)})
+    lines = written.split("\n")
+    for number, line in enumerate(lines, 1):
+        if match := _PLACEHOLDER.search(line):
+            draft.placeholders[match[1]] = f"{where}:{number}"
+            lines[number - 1] = line.replace(f"{where}:LINE", f"{where}:{number}")
+    draft.texts["targets.yaml"] = "\n".join(lines)
+
+
+_PLACEHOLDER = re.compile(r"placeholder: configure ''(.*?)'' in .*:LINE")
+
+
+def _message(name: str, settings: Mapping[str, Node], where: str) -> dict[str, Node]:
+    """Return the error of a target that fails until it is configured, with its place."""
+    if settings != STAND_IN:
+        return {}
+    message = f"placeholder: configure '{name}' in {where}:LINE"
+    return {"error": {"kind": "request", "message": message}}
 
 
 def _with_anchors(targets: list[dict[str, Node]]) -> list[dict[str, Node]]:

@@ -57,7 +57,8 @@ def test_what_cannot_be_imported_is_refused(arguments: list[str], error: str, pr
 def test_what_is_dropped_fails_with_strict(project: Project) -> None:
     project.write({"promptfooconfig.yaml": json.dumps({**CONFIG, "redteam": {}, "future": 1})})
     done = project.run("import", "promptfooconfig.yaml", "--out", "evals", "--strict")
-    assert (done.code, "2 dropped" in done.out) == (1, True)
+    assert (done.code, "1 case run as they did, 0 changed, 0 skipped" in done.out) == (1, True)
+    assert "     1  future: unknown to agentv-ci (promptfooconfig.yaml:1)" in done.out
     report = project.text("evals/MIGRATION.md")
     assert "| `redteam` | agentv-ci has no counterpart | promptfooconfig.yaml:1 |" in report
     assert "| `future` | unknown to agentv-ci | promptfooconfig.yaml:1 |" in report

@@ -297,3 +297,50 @@ def test_without_node_a_template_skips_its_case(repository: Path) -> None:
     assert project.run("import", "promptfooconfig.yaml", "--out", "ours").code == 0
     assert "Not imported: only Nunjucks, in Node, can fill in" in project.text("ours/promptfooconfig.eval.yaml")
     assert "| `template` | only Nunjucks, in Node, can fill in" in project.text("ours/MIGRATION.md")
+
+
+def result(answer: str, prompt: str, *, success: bool, **more: Any) -> dict[str, Any]:
+    """Return a result as `promptfoo eval -o` writes it."""
+    written = {"success": success, "response": {"output": answer}, "prompt": {"raw": prompt, "label": prompt}}
+    return {**written, "provider": {"id": "echo"}, "promptIdx": 0, "vars": {"a": "x"}, "testCase": {}, **more}
+
+
+def test_verdicts_of_the_old_tool_are_compared(project: Project) -> None:
+    tests = [
+        test("same", "x", {"type": "contains", "value": "x"}),
+        test("other", "x", {"type": "contains", "value": "y"}),
+        test("changed", "x", {"type": "contains", "value": "x"}, options={"transform": "output + 1"}),
+        test("fails", "x", {"type": "contains", "value": "y"}),
+    ]
+    said = [("same", True), ("other", True), ("changed", True), ("fails", False), ("gone", True)]
+    rows = [result("x", "Say x", success=passed, testCase={"description": name}) for name, passed in said]
+    config = {**ECHO, "prompts": ["Say {{a}}"], "tests": tests}
+    prompts = [{"raw": "Say {{a}}", "label": "Say {{a}}", "provider": "echo"}]
+    results = {"results": {"version": 3, "prompts": prompts, "results": rows}}
+    project.write({"promptfooconfig.yaml": json.dumps(config), "old.json": json.dumps(results)})
+    done = project.run("import", "promptfooconfig.yaml", "--out", "ours", "--check", "old.json")
+    assert "2 of 3 verdicts are those of the old tool; 2 could not be compared" in done.out
+    assert "passed there; here: fail: contains: does not contain 'y'" in done.out
+    assert done.code == 1
+
+
+def test_the_screen_says_what_to_do(project: Project) -> None:
+    tests = [
+        test("a", "x", {"type": "contains", "value": "x"}),
+        test("b", "x", {"type": "similar", "value": "x"}),
+        test("c", "x", {"type": "similar", "value": "y"}),
+        test("d", "x", {"type": "contains", "value": "file://gone.txt"}),
+    ]
+    project.write({"promptfooconfig.yaml": json.dumps({**ECHO, "tests": tests}, indent=1)})
+    done = project.run("import", "promptfooconfig.yaml", "--out", "ours")
+    assert "1 case run as they did, 2 changed, 1 skipped" in done.out
+    place = re.search(
+        r"2  similar: one criterion, which a judge checks \(promptfooconfig.yaml:(\d+) and 1 more", done.out
+    )
+    assert place
+    assert "file://gone.txt: the file was not found; its cases are skipped (promptfooconfig.yaml:" in done.out
+    (line,) = re.findall(r"configure 'judge' in ours/targets.yaml:(\d+)", done.out)
+    message = f"placeholder: configure 'judge' in ours/targets.yaml:{line}"
+    assert message.replace("'", "''") in project.text("ours/targets.yaml").splitlines()[int(line) - 1]
+    project.run("eval", "ours", "--out", "r.jsonl", "--max-retries", "0")
+    assert message in project.text("r.jsonl")
