@@ -88,7 +88,9 @@ def command(options: ImportOptions) -> int:
         show_line(f"  configure '{name}' in {place}; it fails until then", "plain")
     click.echo(f"  agentv-ci validate {options.out} --strict")
     click.echo(f"  agentv-ci eval {options.out} --dry-run")
-    if options.check is None and any(note.construct.startswith("provider ") for note in files.notes):
+    if options.check is None and any(
+        note.construct.startswith("provider ") for note in files.notes
+    ):
         click.echo("  promptfoo eval -o r.json; then add --overwrite --check r.json to this import")
     if options.check is not None and not _show_check(options, Path.cwd()):
         return FAILED

@@ -17,7 +17,7 @@ TITLES: dict[Fate, str] = {
     "kept": "Kept",
 }
 WARNINGS = "What `validate` says; `.agentv.yaml` turns the warnings off"
-STANDS_IN = "fails until you configure it"
+UNCONFIGURED = "fails until you configure it"
 KINDS_SHOWN = 10
 """Kinds of changes on the screen."""
 PLACES = 12
@@ -64,7 +64,7 @@ def closing_lines(files: ImportedFiles, root: Path) -> Iterator[str]:
         f"{counted(cases.get('kept', 0), 'case')} run as they did, {cases.get('changed', 0)} changed, "
         f"{cases.get('skipped', 0)} skipped"
     )
-    lost = [note for note in files.notes if note.fate != "kept" and STANDS_IN not in note.how]
+    lost = [note for note in files.notes if note.fate != "kept" and UNCONFIGURED not in note.how]
     skips = [note for note in lost if note.how.endswith("skipped")]
     changes = [note for note in lost if note not in skips]
     for title, notes in (("changed or left out:", changes), ("skipped:", skips)):

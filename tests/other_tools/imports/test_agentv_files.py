@@ -178,7 +178,16 @@ PROMPTED: dict[str, Any] = {"prompts": ["{{ input }}"], "target": None, "tests":
         ({"id": "agentv:claude-cli", "config": {"model": "m"}}, {"provider": "claude-code", "model": "m"}),
         ({"id": "openai:codex-sdk"}, {"provider": "codex"}),
         ({"id": "anthropic:claude-agent-sdk"}, {"provider": "claude-code"}),
-        ({"id": "agentv:pi-rpc"}, {"provider": "mock", "error": {"kind": "request"}}),
+        (
+            {"id": "agentv:pi-rpc"},
+            {
+                "provider": "mock",
+                "error": {
+                    "kind": "request",
+                    "message": "placeholder: configure 'agentv-pi-rpc' in ours/targets.yaml:5",
+                },
+            },
+        ),
         ("file://asked.yaml", {"provider": "gemini", "model": "g"}),
     ],
 )

@@ -97,7 +97,9 @@ def test_a_config_without_prompts_asks_what_its_request_names(project: Project) 
     "body", ['{"a": "{{a}}", "b": "{{b}}"}', "{{ prompt | upper }}", "{% for each in rows %}{{ each }}{% endfor %}"]
 )
 def test_a_request_that_needs_more_than_the_prompt_fails_until_it_is_configured(body: str, project: Project) -> None:
-    assert imported(project, {"body": body}) == {"name": "api", "provider": "mock", "error": {"kind": "request"}}
+    message = "placeholder: configure 'api' in ours/targets.yaml:5"
+    failing = {"provider": "mock", "error": {"kind": "request", "message": message}}
+    assert imported(project, {"body": body}) == {"name": "api", **failing}
     assert "its request needs more than the prompt" in project.text("ours/MIGRATION.md")
 
 
