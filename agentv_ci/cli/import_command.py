@@ -58,7 +58,7 @@ def command(options: ImportOptions) -> int:
     Examples:
       agentv-ci import promptfooconfig.yaml --out converted
       agentv-ci import 'suites/**/*.eval.yaml' --from agentv --out imported --strict
-      agentv-ci import promptfooconfig.yaml --out evals --check results.json
+      agentv-ci import promptfooconfig.yaml --out checked --check old.json
       agentv-ci import questions.jsonl --from inspect --map input=question --map expected=answer --out questions
     """
     wish = ImportWish(

@@ -77,7 +77,15 @@ evalcases:
 }
 GRADES = {"style": {"value": "B"}, "risk": {"value": 8}, "length": {"value": 350}}
 LOG = {"status": "success", "eval": {"task": "t", "model": "m"}, "samples": [{"id": 1, "scores": GRADES}]}
+SAID_HELLO = {
+    "promptIdx": 0,
+    "success": True,
+    "provider": {"id": "echo"},
+    "prompt": {"raw": "Say hello", "label": "Say hello"},
+    "response": {"output": "Say hello"},
+}
 OF_OTHER_TOOLS = {
+    "old.json": json.dumps({"results": {"version": 3, "results": [SAID_HELLO]}}),
     "promptfooconfig.yaml": PROMPTFOO_CONFIG,
     "suites/desk.eval.yaml": SUITE,
     "suites/.agentv/targets.yaml": "targets: [{name: default, provider: mock}]\n",
