@@ -12,6 +12,10 @@ from agentv_ci.contracts.evaluators import AuthoredEvaluator
 FIELDS: Mapping[str, tuple[str, str]] = {
     "threshold": ("min_score", "min_score"),
     **dict.fromkeys(("caseinsensitive", "ignorecase"), ("case_sensitive", "case_sensitive: false")),
+    **dict.fromkeys(("assert", "asserts", "assertions", "checks"), ("evaluators", "evaluators")),
+    **dict.fromkeys(("tests", "testcases", "cases"), ("evalcases", "evalcases")),
+    **dict.fromkeys(("prompt", "question"), ("input", "input")),
+    **dict.fromkeys(("expectedoutput", "idealoutput"), ("expected", "expected")),
 }
 """Field in lowercase without underscores → the field of the same purpose, and the setting that
 means the same.

@@ -20,7 +20,7 @@ from agentv_ci.contracts.environment_references import ENVIRONMENT_REFERENCE
 from agentv_ci.contracts.evals import CaseExecution, SuiteExecution
 from agentv_ci.contracts.evaluators import AuthoredEvaluator
 from agentv_ci.contracts.gate import PERCENTAGE
-from agentv_ci.contracts.source import Pointer
+from agentv_ci.contracts.source import SHORT_FORMS, Pointer
 from agentv_ci.jsonschema.schemas import SchemaName
 from agentv_ci.jsonschema.violations import Violation, violations
 from agentv_ci.validate.equivalents import instead_of_field, instead_of_type
@@ -252,7 +252,7 @@ def _diagnostic(
             hint = None
             if key == "expected_messages":
                 hint = "write expected: [] if there is no reference answer"
-            message = f"missing field {what}{_owner(find, pointer)}"
+            message = f"missing field {_as_beside(find, pointer)}{_owner(find, pointer)}"
             return find.at("AV201", message, pointer, hint=hint)
         case "unknown":
             return _unknown(find, violation, misspelt)
@@ -334,6 +334,16 @@ PLAIN_ITEM = re.compile(r"[\w][\w .-]{0,60}")
 """What needs no quotes in a list."""
 
 
+def _as_beside(find: Finder, pointer: Pointer) -> str:
+    """Return a missing field by the name that other items of its list give it."""
+    short = SHORT_FORMS.get(str(pointer[-1])) if pointer else None
+    items = value_at(find.source.data, *pointer[:-2])
+    if short is None or not isinstance(items, list):
+        return _named(pointer)
+    is_usual = any(isinstance(item, dict) and short in item for item in items)
+    return _named((*pointer[:-1], short)) if is_usual else _named(pointer)
+
+
 def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
     """Return where a value of the wrong type is reported, and its hint."""
     match violation.expected, violation.found:
@@ -346,6 +356,8 @@ def _type_hint(violation: Violation) -> tuple[Pointer, str | None]:
             return violation.pointer, f"write 'cases_from: {{file: {shortened(path, 80)}}}'"
         case ("array",), str() | int() | float() as found if PLAIN_ITEM.fullmatch(str(found)):
             return violation.pointer, f"write [{found}]"
+        case ("string",), list() if violation.pointer[-1:] == ("contains",):
+            return violation.pointer, "use 'contains_any' or 'contains_all' for several texts"
         case ("string",), bool() if violation.pointer[-1:] == ("skip",):
             return violation.pointer, "write why the case is skipped, or leave 'skip' out"
         case ("string",), int() | float() as found if str(violation.pointer[-1]).endswith(INCREASE):
