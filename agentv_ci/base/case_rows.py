@@ -19,7 +19,8 @@ from pydantic import ValidationError
 
 from agentv_ci.base.canonical import digest_of, exact
 from agentv_ci.base.json_access import found_at
-from agentv_ci.base.text import did_you_mean, listed, shortened
+from agentv_ci.base.mappings import without
+from agentv_ci.base.text import did_you_mean, listed, quoted, shortened
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import Diagnostic
 from agentv_ci.contracts.documents import DataProblem, DataRow, ReadRows
@@ -109,8 +110,7 @@ def filled_cases(
     written = found_at(source.data, *pointer)[0]
     assert isinstance(written, dict)
     line = locate(source.mark, pointer).start[0] + 1
-    texts = {key: value for key, value in written.items() if key not in ROW_FIELDS}
-    template = _Template(texts, f"{source.path.name}:{line}")
+    template = _Template(without(written, ROW_FIELDS), f"{source.path.name}:{line}")
     rows: Iterable[DataRow | DataProblem]
     constants: JsonObject = {}
     if case.cases_from is None:
@@ -172,14 +172,9 @@ class _Template:
             return self._problem(row, values)
         except _Ambiguous as error:
             variables = f"the value of '{error}' has {{{{ … }}}}"
-            return DataProblem(
-                "AV332",
-                f"{variables}, which a judge's prompt would replace",
-                row.path,
-                row.line,
-                row.column,
-                "name the variable outside of prompts",
-            )
+            message = f"{variables}, which a judge's prompt would replace"
+            hint = "name the variable outside of prompts"
+            return DataProblem("AV332", message, row.path, row.line, row.column, hint)
         assert isinstance(data, dict)
         if not self._has_own_ids:
             data = data | {"id": f"{data['id']}-{digest_of(exact(row.values))[:ID_DIGITS]}"}
@@ -190,19 +185,11 @@ class _Template:
         for name, is_text in self._variables:
             if not _is_there(values, name, is_text=is_text):
                 names[name] = None
-        absent = [f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values]
-        null = [f"'{name}'" for name in names if name in values]
-        parts: list[str] = []
-        if absent:
-            lacks = "the header has no column" if row.header else "the row has no value for"
-            parts.append(f"{lacks} {listed(absent)}")
-        if null:
-            parts.append(f"the value of {listed(null)} is null, not a text")
         used = listed(f"'{{{{ {name} }}}}'" for name in names)
         case = f"the case '{self._data.get('id')}' ({self._place})"
         return DataProblem(
             "AV332",
-            "; ".join(parts),
+            "; ".join(_lacking(names, row, values)),
             row.path,
             row.header or row.line,
             row.column,
@@ -265,6 +252,16 @@ class _Template:
         except ValidationError:
             return False
         return True
+
+
+def _lacking(names: Iterable[str], row: DataRow, values: JsonObject) -> Iterator[str]:
+    """Yield which variables a row has no value or no text for."""
+    absent = [f"'{name}'{did_you_mean(name, values)}" for name in names if name not in values]
+    if absent:
+        lacks = "the header has no column" if row.header else "the row has no value for"
+        yield f"{lacks} {listed(absent)}"
+    if null := list(filter(values.__contains__, names)):
+        yield f"the value of {quoted(null)} is null, not a text"
 
 
 def _replaced(value: JsonValue, way: Pointer, new: JsonValue) -> JsonValue:

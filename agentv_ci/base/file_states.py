@@ -31,12 +31,15 @@ def file_states(
             for name in (*files, *folders):
                 path = os.path.join(folder, name)  # noqa: PTH118  # for thousands of files
                 with suppress(OSError):
-                    state = os.lstat(path)
-                    if name in files:
-                        states[path] = (state.st_mode, state.st_ino, state.st_ctime_ns)
-                    else:
-                        states[path] = (state.st_mode, 0, 0)
+                    states[path] = _state(path, is_file=name in files)
     return states
+
+
+def _state(path: str, *, is_file: bool) -> State:
+    status = os.lstat(path)
+    if is_file:
+        return status.st_mode, status.st_ino, status.st_ctime_ns
+    return status.st_mode, 0, 0
 
 
 def _walked(root: Path) -> Iterable[tuple[str, list[str], list[str]]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentv_ci.base.mappings import without
+
 SETTINGS = (
     # In a container the checkout belongs to another user, which git refuses to read by default.
     # Files that look like a bare repository could claim any commit, and run their filters.
@@ -58,7 +60,7 @@ def with_credentials(environ: Mapping[str, str]) -> dict[str, str]:
 
     It has the user's settings.
     """
-    return {name: value for name, value in environ.items() if name not in ELSEWHERE} | ALWAYS
+    return without(environ, ELSEWHERE) | ALWAYS
 
 
 def without_settings(environ: Mapping[str, str]) -> dict[str, str]:

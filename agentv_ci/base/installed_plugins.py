@@ -5,7 +5,7 @@ Nothing is searched before a document or an option names one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from msgspec import Struct
 from pydantic import BaseModel, SecretStr, ValidationError
 
+from agentv_ci.base.mappings import without
 from agentv_ci.base.model_errors import Refusal, refusals
 from agentv_ci.base.text import did_you_mean, listed, shortened, well_formed_text
 from agentv_ci.contracts.base import JsonValue, is_plugin
@@ -130,11 +131,7 @@ def _entry_points(kind: PluginKind) -> Mapping[str, list[EntryPoint]]:
 def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
     known = _entry_points(kind)
     if name not in known:
-        others = f"no package with {kind}s is installed"
-        if known:
-            others = f"installed: {listed(sorted(known))}"
-        missing = f"{kind} '{name}' is not installed{did_you_mean(name, known)}"
-        return UnusablePlugin(f"{missing}; {others}", HINT)
+        return _missing(kind, name, known)
     packages = list(map(_package, known[name]))
     if len(packages) > 1:
         named = listed(sorted(map(" ".join, packages)))
@@ -151,6 +148,14 @@ def _loaded(kind: PluginKind, name: str) -> Plugin | UnusablePlugin:
     if problem is not None:
         return UnusablePlugin(f"{plugin.label} {problem}")
     return plugin
+
+
+def _missing(kind: PluginKind, name: str, known: Collection[str]) -> UnusablePlugin:
+    others = f"no package with {kind}s is installed"
+    if known:
+        others = f"installed: {listed(sorted(known))}"
+    missing = f"{kind} '{name}' is not installed{did_you_mean(name, known)}"
+    return UnusablePlugin(f"{missing}; {others}", HINT)
 
 
 def _package(entry_point: EntryPoint) -> tuple[str, str]:
@@ -203,9 +208,7 @@ def refused_settings(plugin: Plugin, settings: Mapping[str, JsonValue]) -> Itera
     for place in dict.fromkeys(_literal_secrets(plugin.settings, dict(settings), ())):
         yield Refusal(place, f"'{place[-1]}' is a literal secret", "literal")
     try:
-        plugin.settings.model_validate(
-            {key: value for key, value in settings.items() if key not in unknown}
-        )
+        plugin.settings.model_validate(without(settings, unknown))
     except ValidationError as error:
         references = [*_references(dict(settings), ())]
         for refusal in refusals(error):

@@ -111,9 +111,8 @@ def cost_of(usage: Usage, price: Price, *, is_one_request: bool = True) -> float
     of_hour = min(usage.cache_write_1h_tokens or 0, written)
     total = left * rates.input_per_mtok + usage.output_tokens * rates.output_per_mtok
     total += cached * _rate(rates.cached_input_per_mtok, rates.input_per_mtok)
-    total += (written - of_hour) * _rate(
-        rates.cache_write_per_mtok, WRITE_FACTOR * rates.input_per_mtok
-    )
+    of_writing = _rate(rates.cache_write_per_mtok, WRITE_FACTOR * rates.input_per_mtok)
+    total += (written - of_hour) * of_writing
     total += of_hour * _rate(rates.cache_write_1h_per_mtok, HOUR_FACTOR * rates.input_per_mtok)
     return round(total / 1e6, 9)
 

@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agentv_ci.base.mappings import grouped
 from agentv_ci.contracts.exchange import Listener, ProcessResult
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
@@ -216,7 +217,7 @@ class _Output(asyncio.SubprocessProtocol):
         """
         # Not `await self.ended`: a timeout would cancel the future, and the end would not be
         # noticed.
-        any_of = [self.ended, *(other for other in others if other is not None)]
+        any_of = [self.ended, *filter(None, others)]
         await asyncio.wait(any_of, return_when=asyncio.FIRST_COMPLETED)
         if self.ended.done() and not self.is_flooded:
             await asyncio.wait((self.drained,), timeout=DRAIN_S)
@@ -394,7 +395,7 @@ def _with_descendants(
     ancestors: Sequence[_Process], processes: Sequence[_Process]
 ) -> list[_Process]:
     """Return processes with all of their descendants, some of them twice."""
-    return [*ancestors, *_below([process.pid for process in ancestors], processes)]
+    return [*ancestors, *_below(ancestors, processes)]
 
 
 def kill_marked(mark: str) -> int:
@@ -441,15 +442,13 @@ def _processes() -> list[_Process]:
     return processes
 
 
-def _below(ancestors: Iterable[int], processes: Iterable[_Process]) -> list[_Process]:
+def _below(ancestors: Sequence[_Process], processes: Iterable[_Process]) -> list[_Process]:
     """Return all descendants of processes."""
-    children: dict[int, list[_Process]] = {}
-    for process in processes:
-        children.setdefault(process.parent, []).append(process)
+    children = grouped(processes, lambda process: process.parent)
     descendants: list[_Process] = []
-    generation = list(ancestors)
+    generation = ancestors
     while generation:
-        born = list(chain.from_iterable(children.get(pid, ()) for pid in generation))
-        descendants += born
-        generation = [child.pid for child in born]
+        born = chain.from_iterable(children.get(parent.pid, ()) for parent in generation)
+        generation = list(born)
+        descendants += generation
     return descendants

@@ -76,16 +76,18 @@ def secrets_of(
         used = resolved.get(key, target)
         if not isinstance(used, type(target)):
             used = target
-        for field in target.secrets:
-            written, value = getattr(target, field), getattr(used, field)
-            if field in PARTLY_SECRET:
-                is_of_plugin = field == "settings"
-                secrets |= set(
-                    _secret_references(written, value, environ, is_of_plugin=is_of_plugin)
-                )
-            else:
-                secrets |= set(_secret_values(written, value, environ))
+        secrets.update(_of_target(target, used, environ))
     return set(filter(worth_hiding, map(str.strip, secrets)))
+
+
+def _of_target(target: Target, used: Target, environ: Mapping[str, str]) -> Iterator[str]:
+    for field in target.secrets:
+        written, value = getattr(target, field), getattr(used, field)
+        if field in PARTLY_SECRET:
+            is_of_plugin = field == "settings"
+            yield from _secret_references(written, value, environ, is_of_plugin=is_of_plugin)
+        else:
+            yield from _secret_values(written, value, environ)
 
 
 def _looked_up(value: str, environ: Mapping[str, str]) -> str:
@@ -154,8 +156,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str]) -> None:
         parts: set[str] = set()
         for secret in secrets:
-            # Each line too: logs are written line by line, and a message may quote one line of a
-            # key.
+            # Each line too: logs and messages may have a single line of a key.
             parts.update((secret, *filter(worth_hiding, _lines(secret))))
         encoded = set(chain.from_iterable(map(_in_base64, parts)))
         forms = encoded.union(*map(_forms, parts))
@@ -212,10 +213,10 @@ class Redactor:
             "messages": tuple(map(self._message, response.messages)),
             "model": self._text(response.model),
             "finish_reason": self._text(response.finish_reason),
-            "request": {key: self.value(value) for key, value in response.request.items()},
+            "request": self._values(response.request),
             "expenses": tuple(map(self._expense, response.expenses)),
         }
-        if all(getattr(response, name) == value for name, value in clean.items()):
+        if _has_all(response, clean):
             return response
         return replace(response, masked=True, **clean)
 
@@ -282,10 +283,13 @@ class Redactor:
     def row(self, row: ResultRow) -> ResultRow:
         """Return a row without secrets; it may have been written with other ones."""
         texts: dict[str, JsonValue] = row.model_dump(mode="json", include=FOREIGN_FIELDS)
-        clean = {name: self.value(value) for name, value in texts.items()}
+        clean = self._values(texts)
         if clean == texts:
             return row
         return ResultRow.model_validate({**row.model_dump(mode="json"), **clean, "masked": True})
+
+    def _values(self, values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {name: self.value(value) for name, value in values.items()}
 
     def _text(self, text: str | None) -> str | None:
         if text is None:
@@ -314,25 +318,25 @@ class Redactor:
         return _updated(expense, {"model": self._text(expense.model)})
 
     def _message(self, message: OutputMessage) -> OutputMessage:
-        calls = tuple(
-            ToolCall(
-                tool=self.text(call.tool),
-                input=self.value(call.input),
-                output=self.value(call.output),
-            )
-            for call in message.tool_calls
-        )
+        calls = tuple(map(self._call, message.tool_calls))
         role, content = self.text(message.role), self.value(message.content)
         if (role, content, calls) == (message.role, message.content, message.tool_calls):
             return message
         return OutputMessage(role=role, content=content, tool_calls=calls)
 
+    def _call(self, call: ToolCall) -> ToolCall:
+        return ToolCall(
+            tool=self.text(call.tool), input=self.value(call.input), output=self.value(call.output)
+        )
+
 
 def _updated(part: Part, update: Mapping[str, object]) -> Part:
     """Return a model with these values; the same object when it has them already."""
-    if all(getattr(part, name) == value for name, value in update.items()):
-        return part
-    return part.model_copy(update=update)
+    return part if _has_all(part, update) else part.model_copy(update=update)
+
+
+def _has_all(part: object, values: Mapping[str, object]) -> bool:
+    return all(getattr(part, name) == value for name, value in values.items())
 
 
 def _wrapped(form: str) -> str:

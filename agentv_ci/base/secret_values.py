@@ -131,9 +131,9 @@ def is_plain(value: str) -> bool:
 
     Such as a region, a model, a column, a path and a date.
     """
-    parts = [part for part in _SEPARATOR.split(value) if part]
-    words = [part for part in parts if part.isalpha()]
-    digits = "".join(part for part in parts if part.isdigit())
+    parts: list[str] = list(filter(None, _SEPARATOR.split(value)))
+    words = list(filter(str.isalpha, parts))
+    digits = "".join(filter(str.isdigit, parts))
     mixed = [part for part in parts if not part.isalpha() and not part.isdigit()]
     if _SECRET_SHAPE.match(value) or len(words) > MAX_PARTS or len(mixed) > min(2, len(words)):
         return False
@@ -153,7 +153,7 @@ def _humps(word: str) -> list[str]:
 
 
 def _words(name: str) -> list[str]:
-    return [word.upper() for word in _WORDS_OF_NAME.findall(name)]
+    return list(map(str.upper, _WORDS_OF_NAME.findall(name)))
 
 
 def _is_word(text: str) -> bool:

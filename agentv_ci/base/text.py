@@ -60,6 +60,11 @@ def listed(words: Iterable[object]) -> str:
     return ", ".join(map(str, words))
 
 
+def quoted(names: Iterable[object]) -> str:
+    """Return names in quotes, separated by commas."""
+    return listed(f"'{name}'" for name in names)
+
+
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 error`, `2 errors`."""
     if number == 1:
