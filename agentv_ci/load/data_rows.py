@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentv_ci.base.json_access import finite_number, refuse_constant, well_formed
+from agentv_ci.base.mappings import duplicates
 from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH, DATA_SUFFIXES, DataProblem, DataRow
@@ -32,9 +32,8 @@ def read_rows(path: Path) -> Iterator[DataRow | DataProblem]:
                 yield from _yaml_rows(path)
             case other:
                 hint = f"rows are read from files in {listed(DATA_SUFFIXES)}"
-                yield DataProblem(
-                    "AV331", f"'{other or path.name}' is not a format of rows", path, 1, 1, hint
-                )
+                message = f"'{other or path.name}' is not a format of rows"
+                yield DataProblem("AV331", message, path, 1, 1, hint)
     except OSError as error:
         yield DataProblem("AV331", f"cannot be read: {error.strerror}", path, 1, 1)
     except UnicodeDecodeError:
@@ -79,7 +78,7 @@ def _column_problem(columns: Sequence[str]) -> str | None:
         return f"the header has one column, {columns[0]!r}; separate columns with commas"
     if "" in columns:
         return f"column {columns.index('') + 1} of the header has no name"
-    twice = [name for name, number in Counter(columns).items() if number > 1]
+    twice = duplicates(columns)
     return f"the header names {listed(map(repr, twice))} twice" if twice else None
 
 
@@ -134,7 +133,7 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     """Return an object; raises ValueError for a key that is given twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        key = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        key, *_ = duplicates(key for key, _ in pairs)
         raise ValueError(f"key '{key}' is given twice")
     return found
 

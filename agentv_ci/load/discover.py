@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.base.text import listed, nearest
+from agentv_ci.base.text import listed, nearest, quoted
 from agentv_ci.contracts.source import normal
 from agentv_ci.errors import UsageError
 
@@ -51,7 +51,7 @@ def discover(patterns: Sequence[str], cwd: Path) -> tuple[DiscoveredFile, ...]:
         if not matched:
             idle.append(pattern)
     if files and idle:
-        raise UsageError("nothing matched " + listed(f"'{pattern}'" for pattern in idle))
+        raise UsageError(f"nothing matched {quoted(idle)}")
     return tuple(files.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -39,15 +40,7 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         text = _decoded(content)
         parsed = parse_yaml(text)
     except Unparsable as error:
-        refused = _diagnostic(path, error.problem)
-        is_closed = isinstance(error.__cause__, PermissionError)
-        # What is behind a pointer is unknown.
-        is_marked = bears_our_mark(content) or is_lfs_pointer(content)
-        is_ours = named or is_ours_by_name(path) or is_marked or (is_closed and has_eval_name(path))
-        if not is_ours:
-            # What is closed may be ours, but does not hold up the rest.
-            refused = replace(refused, severity="warning")
-        reported = (refused,) if is_ours or is_closed else ()
+        reported = tuple(_reported(path, content, error, named=named))
         return Source(
             path, root, kind_by_name(path), None, lambda: NOWHERE, reported, readable=False
         )
@@ -74,6 +67,21 @@ def load(path: Path, root: Path, *, named: bool) -> Source:
         text=text,
         find_items=parsed.find_items,
     )
+
+
+def _reported(
+    path: Path, content: bytes, error: Unparsable, *, named: bool
+) -> Iterator[Diagnostic]:
+    """Yield why a file cannot be read, unless it is of another program."""
+    refused = _diagnostic(path, error.problem)
+    is_closed = isinstance(error.__cause__, PermissionError)
+    # What is behind a pointer is unknown.
+    is_marked = bears_our_mark(content) or is_lfs_pointer(content)
+    if named or is_ours_by_name(path) or is_marked or (is_closed and has_eval_name(path)):
+        yield refused
+    elif is_closed:
+        # What is closed may be ours, but does not hold up the rest.
+        yield replace(refused, severity="warning")
 
 
 def in_memory(data: JsonObject, path: Path, root: Path) -> Source:

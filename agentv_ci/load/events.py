@@ -99,7 +99,7 @@ def syntax_error(text: str, error: YAMLError) -> Unparsable:
     mark = error.problem_mark or error.context_mark
     point = (mark.line, mark.column) if mark else (0, 0)
     begun = (error.context_mark.line, error.context_mark.column) if error.context_mark else point
-    complaint = ", ".join(part for part in (error.context, error.problem) if part)
+    complaint = ", ".join(filter(None, (error.context, error.problem)))
     if known := _misread(LINE_BREAK.split(text), complaint, point) or _known(
         complaint, point, begun
     ):
@@ -117,22 +117,22 @@ def _misread(lines: Sequence[str], complaint: str, point: Point) -> Unparsable |
             "not valid YAML: a Markdown code fence", point, hint="remove the ``` line"
         )
     if found := REFERENCE_LIKE.match(line, max(column - 1, 0)):
-        hint = f"quote it: '{found[0]}'"
-        return Unparsable(
-            f"not valid YAML: unquoted {found[0]} inside brackets",
-            (number, found.start()),
-            hint=hint,
-        )
-    before = next(
-        (line_number for line_number in range(number - 1, -1, -1) if lines[line_number].strip()),
-        number,
-    )
-    for each in (number, before) if "mapping values" in complaint else (number,):
-        if each < len(lines) and (dash := _NO_SPACE.match(lines[each])):
-            return Unparsable(
-                "not valid YAML: '-' without a space", (each, dash.end() - 1), hint=SPACE_HINT
-            )
+        message = f"not valid YAML: unquoted {found[0]} inside brackets"
+        return Unparsable(message, (number, found.start()), hint=f"quote it: '{found[0]}'")
+    near = (number, _line_before(lines, number)) if "mapping values" in complaint else (number,)
+    for index in near:
+        if index < len(lines) and (dash := _NO_SPACE.match(lines[index])):
+            place = index, dash.end() - 1
+            return Unparsable("not valid YAML: '-' without a space", place, hint=SPACE_HINT)
     return None
+
+
+def _line_before(lines: Sequence[str], number: int) -> int:
+    """Return the index of the last line with text before a line; its own without one."""
+    for index in reversed(range(number)):
+        if lines[index].strip():
+            return index
+    return number
 
 
 def _known(complaint: str, point: Point, begun: Point) -> Unparsable | None:

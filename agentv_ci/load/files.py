@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
+from agentv_ci.base.mappings import known
 from agentv_ci.contracts.attachments import is_lfs_pointer, media_type_of
 from agentv_ci.contracts.documents import ROLE_MARKER, InspectFile, ReferencedFile
 from agentv_ci.errors import UsageError
@@ -79,4 +80,4 @@ def _read_dotenv(path: Path) -> Mapping[str, str]:
         values = dotenv_values(path, interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read '{path}': {error}") from error
-    return {name: value for name, value in values.items() if value is not None}
+    return known(values)

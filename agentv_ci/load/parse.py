@@ -198,11 +198,7 @@ class _Constructor:
         if event.style in BLOCKS:
             end = block_end(self._lines(), start, end)
         if not text.isascii():
-            try:
-                # JSON writes characters beyond U+FFFF as two escapes.
-                text = text.encode("utf-16", "surrogatepass").decode("utf-16")
-            except UnicodeDecodeError as error:
-                raise Unparsable("unpaired surrogate escape", start, end) from error
+            text = _paired(text, start, end)
         self._refuse_tag(event, _STR, *_SCALAR_TAGS)
         tag = event.tag
         value: JsonValue = text
@@ -308,6 +304,14 @@ class _Constructor:
         self._problems.append(Problem("AV104", message, second.start, second.end, hint))
 
 
+def _paired(text: str, start: Point, end: Point) -> str:
+    """Return a text without surrogates: JSON writes characters beyond U+FFFF as two escapes."""
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise Unparsable("unpaired surrogate escape", start, end) from error
+
+
 def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark, Mark]]) -> None:
     values = node.value if isinstance(node.value, list) else [node.value]
     parts = node.mark.parts if isinstance(node.mark.parts, list) else [node.mark]
@@ -322,13 +326,10 @@ def _merge(node: _Node, data: dict[str, JsonValue], marks: dict[str, tuple[Mark,
                 marks[key] = mark.parts[key]
 
 
-_STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
+_STR, _MAP, _SEQ = map("tag:yaml.org,2002:{}".format, ("str", "map", "seq"))
 _SCALAR_TAGS: dict[str, tuple[type, ...]] = {
-    f"tag:yaml.org,2002:{kind}": types
-    for kind, types in (
-        ("null", (type(None),)),
-        ("bool", (bool,)),
-        ("int", (int,)),
-        ("float", (int, float)),
-    )
+    "tag:yaml.org,2002:null": (type(None),),
+    "tag:yaml.org,2002:bool": (bool,),
+    "tag:yaml.org,2002:int": (int,),
+    "tag:yaml.org,2002:float": (int, float),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, islice
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 
 from agentv_ci.base.json_access import objects_at, read_json
 from agentv_ci.base.left_files import open_named, read_named
+from agentv_ci.base.mappings import duplicates, without
 from agentv_ci.base.model_errors import refusals
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cases import CaseKey
@@ -179,7 +179,7 @@ def _whole(path: Path) -> StoredPlan:
 
 
 def _rest(data: JsonObject) -> JsonObject:
-    return {key: value for key, value in data.items() if key not in ("$schema", "digest", "cases")}
+    return without(data, ("$schema", "digest", "cases"))
 
 
 def _understood(data: JsonObject) -> Plan | list[tuple[Pointer, str]]:
@@ -290,10 +290,7 @@ def _inconsistent(evaluator: PlanEvaluator) -> Iterator[str]:
 
 def _twice(evaluators: Sequence[PlanEvaluator]) -> Iterator[str]:
     """Yield names that occur twice in a list of evaluators, or in one inside it."""
-    numbers = Counter(evaluator.name for evaluator in evaluators)
-    for name, number in numbers.items():
-        if number > 1:
-            yield name
+    yield from duplicates(evaluator.name for evaluator in evaluators)
     for evaluator in evaluators:
         if isinstance(evaluator, PlanCompositeEvaluator):
             yield from _twice(evaluator.evaluators)

@@ -191,17 +191,11 @@ def _kind_by_content(data: JsonValue, *, named: bool) -> Kind | None:
 
 
 def _other_format(path: Path, data: JsonValue) -> tuple[str, str] | None:
-    """Return the key that shows that a file is an evaluation of another tool.
-
-    With it, a description of the file.
-    """
+    """Return the key that shows that a file is of another tool, and a description of the file."""
     if not isinstance(data, dict):
         return None
-    if (
-        path.name.endswith((".prompt.yml", ".prompt.yaml"))
-        and "messages" in data
-        and "testData" in data
-    ):
+    is_prompt = path.name.endswith((".prompt.yml", ".prompt.yaml"))
+    if is_prompt and {"messages", "testData"} <= data.keys():
         return "messages", "this is a prompt file of GitHub Models"
     is_agentv = bool(AGENTV_KEYS & data.keys()) or EVAL_NAME.fullmatch(path.name) is not None
     if "prompts" in data and ("providers" in data or "tests" in data) and not is_agentv:
