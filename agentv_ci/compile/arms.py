@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from agentv_ci.analysis.experiment.trials import cluster_of
 from agentv_ci.base.canonical import canonical, digest_of
+from agentv_ci.base.mappings import picked
 from agentv_ci.compile.document import resealed
 from agentv_ci.compile.references import Targets, find_target
 from agentv_ci.contracts.agent_targets import AgentTarget
@@ -88,10 +89,7 @@ def _guided(
     messages: Sequence[PlanMessage], guidelines: Sequence[FileReference]
 ) -> Iterator[PlanMessage]:
     """Yield the messages, with the guidelines before the first one of the user."""
-    parts = tuple(
-        FilePart(type="guideline", path=guideline.path, sha256=guideline.sha256)
-        for guideline in guidelines
-    )
+    parts = tuple(map(_guideline_part, guidelines))
     roles = [message.role for message in messages]
     first = roles.index("user") if "user" in roles else 0
     for number, message in enumerate(messages):
@@ -99,6 +97,10 @@ def _guided(
             yield message.model_copy(update={"content": (*parts, *message.content)})
         else:
             yield message
+
+
+def _guideline_part(guideline: FileReference) -> FilePart:
+    return FilePart(type="guideline", path=guideline.path, sha256=guideline.sha256)
 
 
 def _in_workspace(workspace: PlanWorkspace, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -115,7 +117,8 @@ def in_workspaces(plan: Plan, arm: ArmChanges) -> Iterator[str]:
     """Yield the files that an arm replaces in workspaces of cases."""
     for case in plan.cases:
         if case.workspace is not None:
-            yield from (own for own, _ in _in_workspace(case.workspace, arm.replaced))
+            for own, _ in _in_workspace(case.workspace, arm.replaced):
+                yield own
 
 
 def interleaved(
@@ -146,7 +149,7 @@ def interleaved(
     head = plans[0].model_copy(
         update={
             "suites": tuple(_open(suites[path]) for path in sorted(suites)),
-            "targets": {key: targets.compiled[key] for key in sorted(used)},
+            "targets": picked(targets.compiled, sorted(used)),
             "files": dict(sorted(files.items(), key=lambda file: (file[1].path, file[0]))),
         }
     )

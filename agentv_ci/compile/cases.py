@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from agentv_ci.base.case_rows import filled_cases, problem_diagnostic
+from agentv_ci.base.case_rows import FilledCase, filled_cases, problem_diagnostic
 from agentv_ci.compile.digest import UNSEALED
 from agentv_ci.compile.evaluators import DEFAULT_JUDGE_NAME, EvaluatorCompiler, rubrics
 from agentv_ci.compile.references import Files, Targets, find_target, judge_of
@@ -160,19 +160,22 @@ class _CaseCompiler:
         for filled in filled_cases(case, pointer, self._source, read_rows):
             if isinstance(filled, DataProblem):
                 raise InvalidInput([problem_diagnostic(filled)])
-            row = filled.row
-            place = PlanSource(
-                path=relative(row.path, self._source.root),
-                line=row.line,
-                column=row.column,
-                end_line=row.end_line,
-            )
-            try:
-                yield EvalCase.model_validate(filled.data), place
-            except ValidationError as error:
-                message = "the row has changed since it was checked"
-                changed = DataProblem("AV331", message, row.path, row.line, row.column)
-                raise InvalidInput([problem_diagnostic(changed)]) from error
+            yield self._of_row(filled)
+
+    def _of_row(self, filled: FilledCase) -> tuple[EvalCase, PlanSource]:
+        row = filled.row
+        place = PlanSource(
+            path=relative(row.path, self._source.root),
+            line=row.line,
+            column=row.column,
+            end_line=row.end_line,
+        )
+        try:
+            return EvalCase.model_validate(filled.data), place
+        except ValidationError as error:
+            message = "the row has changed since it was checked"
+            changed = DataProblem("AV331", message, row.path, row.line, row.column)
+            raise InvalidInput([problem_diagnostic(changed)]) from error
 
     def compile(self, case: EvalCase, place: PlanSource) -> Iterator[PlanCase]:
         """Yield a case for each of its targets."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from posixpath import dirname, join
 
+from agentv_ci.base.mappings import known
 from agentv_ci.base.source_files import names_of
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.cli_target import CliTarget
@@ -22,8 +23,8 @@ def at_commit(today: Plan, then: Plan, tree: str, key: str) -> Plan:
     The files of the commit are in the folder `tree` of the repository. `then` is compiled there
     from today's eval files. `key` distinguishes its targets from those of today.
     """
-    known = {(case.suite, case.id): case for case in then.cases}
-    cases = [_case(case, known[case.suite, case.id], tree, key) for case in today.cases]
+    before = {(case.suite, case.id): case for case in then.cases}
+    cases = [_case(case, before[case.suite, case.id], tree, key) for case in today.cases]
     targets = dict(_targets(then, tree, key))
     return today.model_copy(
         update={
@@ -74,8 +75,7 @@ def _moved_target(target: Target, tree: str, folder: str) -> Target:
         moved["sources"] = tuple(
             f"{sha256}  {join(tree, name)}" for name, sha256 in names_of(target.sources).items()
         )
-    known = {name: value for name, value in moved.items() if value is not None}
-    return target.model_copy(update=known)
+    return target.model_copy(update=known(moved))
 
 
 def _moved_workspace(workspace: PlanWorkspace | None, tree: str) -> PlanWorkspace | None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from agentv_ci.base.canonical import exact
 from agentv_ci.base.json_access import objects_at, value_at
+from agentv_ci.base.mappings import without
 from agentv_ci.base.source_files import names_of
-from agentv_ci.compile.digest import CaseDigests, digests_of, script_files
+from agentv_ci.compile.digest import CaseDigests, digests_of, script_files, words_of
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cases import matching
 from agentv_ci.contracts.command_output import ChangedCase, NamedCase, PlanDiff
@@ -48,8 +49,8 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
     old_keys = list(map(old.key_of, heads_of(old)))
     new_keys = list(map(new.key_of, heads_of(new)))
     match = matching(old_keys, new_keys)
-    before = {match(old.key_of(case)): case for case in old.cases}
-    after = {match(new.key_of(case)): case for case in new.cases}
+    before = dict(zip(map(match, old_keys), old.cases, strict=True))
+    after = dict(zip(map(match, new_keys), new.cases, strict=True))
     older = digests_of(old)
     newer = digests_of(new)
 
@@ -59,8 +60,7 @@ def diff(old: Plan, new: Plan) -> PlanDiff:
         if known is not None and known.digest != case.digest:
             why = reasons(older, newer, known, case)
             changed.append(ChangedCase(**_named(key, case), reasons=why))
-    gone = {key: case for key, case in before.items() if key not in after}
-    come = {key: case for key, case in after.items() if key not in before}
+    gone, come = without(before, after), without(after, before)
     return PlanDiff(
         added=_unmoved(come, gone), removed=_unmoved(gone, come), changed=tuple(changed)
     )
@@ -165,7 +165,12 @@ def _in_turn(
         yield f"{label} role {old.role} → {new.role}"
     if "tool_calls" in different:
         yield f"{label} tool calls changed"
-    before, after = _files(old), _files(new)
+    yield from _in_files(label, _files(old), _files(new))
+    if _texts(old) != _texts(new):
+        yield f"{label} text changed"
+
+
+def _in_files(label: str, before: _Files, after: _Files) -> Iterator[str]:
     renamed = _renamed(before, after)
     for file in {**before, **after}:
         named = " ".join(file)
@@ -180,14 +185,11 @@ def _in_turn(
         elif before[file].type != after[file].type:
             when = "now" if after[file].type == "guideline" else "no longer"
             yield f"{named} is {when} a guideline"
-    if _texts(old) != _texts(new):
-        yield f"{label} text changed"
 
 
 def _renamed(before: _Files, after: _Files) -> dict[tuple[str, str], tuple[str, str]]:
     """Return the files that have another name now; of several such names, the last."""
-    gone = {file: part for file, part in before.items() if file not in after}
-    come = {file: part for file, part in after.items() if file not in before}
+    gone, come = without(before, after), without(after, before)
     renamed: dict[tuple[str, str], tuple[str, str]] = {}
     for (kind, name), part in gone.items():
         for (other_kind, other_name), same in come.items():
@@ -234,7 +236,7 @@ def _in_evaluators(
     what: str, old: Mapping[str, Scored], new: Mapping[str, Scored]
 ) -> Iterator[str]:
     yield from _in_parts(what, old, new, _in_evaluator)
-    if [name for name in old if name in new] != [name for name in new if name in old]:
+    if list(filter(new.__contains__, old)) != list(filter(old.__contains__, new)):
         yield f"order of {what}s changed"
 
 
@@ -310,7 +312,7 @@ def _in_script(label: str, old: PlanScript, new: PlanScript, *, command: bool) -
 def _words(script: PlanScript) -> list[str]:
     """Return the command with paths relative to the script."""
     from_script = {path: relative for relative, (_, path) in script_files(script).items()}
-    return [from_script.get(word, word) for word in script.argv or ()]
+    return words_of(script, from_script)
 
 
 def _in_aggregator(label: str, old: PlanAggregator, new: PlanAggregator) -> Iterator[str]:

@@ -244,11 +244,15 @@ def script_files(script: PlanScript) -> dict[str, tuple[str, str]]:
 
 def _script(script: PlanScript) -> JsonObject:
     contents = {file.path: file.sha256 for file in script.files}
-    argv: list[JsonValue] = [contents.get(word, word) for word in script.argv or ()]
     files: JsonObject = {}
     for path, (sha256, _) in script_files(script).items():
         files[path] = sha256
-    return {"argv": argv, "files": files}
+    return {"argv": [*words_of(script, contents)], "files": files}
+
+
+def words_of(script: PlanScript, replaced: Mapping[str, str]) -> list[str]:
+    """Return the arguments of a script, some of them replaced."""
+    return [replaced.get(word, word) for word in script.argv or ()]
 
 
 def _dump(part: BaseModel, *, exclude: set[str] | None = None) -> JsonObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, BinaryIO
 
 from msgspec import Struct
@@ -101,6 +101,10 @@ def rest_of(plan: Plan) -> JsonObject:
     # Part by part: building the serializer of whole plans takes 10 ms.
     return {
         "suites": list(map(as_published, plan.suites)),
-        "targets": {key: as_published(target) for key, target in plan.targets.items()},
-        "files": {key: as_published(text) for key, text in plan.files.items()},
+        "targets": _published(plan.targets),
+        "files": _published(plan.files),
     }
+
+
+def _published(parts: Mapping[str, BaseModel]) -> JsonObject:
+    return {key: as_published(part) for key, part in parts.items()}

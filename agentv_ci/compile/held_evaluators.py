@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agentv_ci.base.mappings import picked
 from agentv_ci.compile.held_gates import shown
 from agentv_ci.contracts.plan_evaluators import (
     PlanCompositeEvaluator,
@@ -153,9 +154,9 @@ def _held_weights(old: Weights, new: Weights) -> tuple[Weights, list[tuple[str, 
     The share is that of the sum of both sides' parts. If any is smaller, all have their older
     weights.
     """
-    shared = [name for name in new if name in old]
-    total_before = sum(old[name] for name in old if name in new)
-    total_now = sum(new[name] for name in shared)
+    shared = list(filter(old.__contains__, new))
+    total_before = sum(weight for name, weight in old.items() if name in new)
+    total_now = sum(picked(new, shared).values())
     lower: list[tuple[str, str]] = []
     for name in shared:
         before = old[name] / total_before if total_before else 0.0
@@ -168,7 +169,7 @@ def _held_weights(old: Weights, new: Weights) -> tuple[Weights, list[tuple[str, 
             lower.append((name, f"weight {before:.0%} → {after:.0%} of the score"))
     if not lower:
         return new, lower
-    return {**new, **{name: old[name] for name in shared}}, lower
+    return {**new, **picked(old, shared)}, lower
 
 
 def _gone(old: Evaluators, new: Evaluators) -> Iterator[Weaker]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import filterfalse
 from math import inf
 from typing import Any
 
-from agentv_ci.contracts.gate import setting_of
+from agentv_ci.contracts.gate import Increases, setting_of
 from agentv_ci.contracts.plan import PlanGate
 
 Lower = tuple[str, str]
@@ -30,20 +31,29 @@ def held_gate(
         if _strictness(name, before) > _strictness(name, after):
             held[name] = before
             lower.append((name, f"{name} {shown(before)} → {shown(after)}"))
-    limits = {**(new.max_increases or {})}
-    for metric, share in (old.max_increases or {}).items():
-        setting = setting_of(metric)
-        if setting not in pinned and share < limits.get(metric, inf):
-            lower.append((setting, f"{setting} {share:.6g} → {shown(limits.get(metric))}"))
-            limits[metric] = share
-            held["max_increases"] = limits
-    known = old.accept or ()
-    if added := [agent for agent in new.accept or () if agent not in known]:
-        held["accept"] = tuple(agent for agent in new.accept or () if agent in known) or None
+    limits, higher = _held_limits(old.max_increases or {}, new.max_increases or {}, pinned)
+    if higher:
+        held["max_increases"] = limits
+    is_known = (old.accept or ()).__contains__
+    if added := [*filterfalse(is_known, new.accept or ())]:
+        held["accept"] = tuple(filter(is_known, new.accept or ())) or None
         lower.append(("accept", f"proofs no longer try {', '.join(added)}"))
     if held:
         new = new.model_copy(update=held)
-    return new, sorted(lower)
+    return new, sorted([*lower, *higher])
+
+
+def _held_limits(
+    old: Increases, new: Increases, pinned: Collection[str]
+) -> tuple[Increases, list[Lower]]:
+    """Return the smaller of the limits of increases, and which of the newer ones are higher."""
+    limits, higher = {**new}, list[Lower]()
+    for metric, share in old.items():
+        setting = setting_of(metric)
+        if setting not in pinned and share < limits.get(metric, inf):
+            higher.append((setting, f"{setting} {share:.6g} → {shown(limits.get(metric))}"))
+            limits[metric] = share
+    return limits, higher
 
 
 def _strictness(name: str, value: Any) -> float:  # noqa: ANN401  # of any setting

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from agentv_ci.base.mappings import known, picked
 from agentv_ci.compile.document import resealed, sealed
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.gate import Increases, setting_of
@@ -50,7 +51,7 @@ class Needs:
         """Return the plan with only these suites, targets and files, in a plan's order."""
         files = sorted((path, sha256) for sha256, path in self._files.items())
         suites = tuple(suite for suite in plan.suites if suite.path in self._suites)
-        targets = {key: plan.targets[key] for key in sorted(self._targets)}
+        targets = picked(plan.targets, sorted(self._targets))
         renamed: dict[str, PlanFile] = {}
         for path, sha256 in files:
             renamed[sha256] = plan.files[sha256].model_copy(update={"path": path})
@@ -117,7 +118,7 @@ def _case(case: PlanCase, flags: Overrides) -> PlanCase:
 
 
 def _given(**values: object) -> dict[str, object]:
-    return {name: value for name, value in values.items() if value is not None}
+    return known(values)
 
 
 def _suite(suite: PlanSuite, flags: Overrides) -> PlanSuite:

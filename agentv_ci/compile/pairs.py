@@ -33,8 +33,7 @@ def pairs_of(old: Plan, new: Plan) -> Pairs:
     old_keys = list(map(old.key_of, heads_of(old)))
     new_keys = list(map(new.key_of, heads_of(new)))
     match = matching(old_keys, new_keys)
-    before = {match(key): index for index, key in enumerate(old_keys)}
-    after = {match(key): index for index, key in enumerate(new_keys)}
+    before, after = _indexes(map(match, old_keys)), _indexes(map(match, new_keys))
     same = {index: before[key] for key, index in after.items() if key in before}
     gone = _alone(old, before, after)
     come = _alone(new, after, before)
@@ -45,6 +44,10 @@ def pairs_of(old: Plan, new: Plan) -> Pairs:
             moved[new_index] = old_index
             del gone[old_index], come[new_index]
     return Pairs(same, moved, tuple(gone), tuple(come))
+
+
+def _indexes(keys: Iterable[tuple[str, ...]]) -> Mapping[tuple[str, ...], int]:
+    return {key: index for index, key in enumerate(keys)}
 
 
 _Targeted = tuple[PlanCase, tuple[str, ...]]

@@ -158,18 +158,19 @@ def compiled_target(target: Target, source: Source) -> Target:
     for field in type(target).programs:
         if "/" in (program := getattr(target, field) or ""):
             changed[field] = _program(program, source)
-    if (
-        isinstance(target, CliTarget)
-        and isinstance(target.healthcheck, CommandHealthcheck)
-        and target.healthcheck.cwd
-    ):
-        cwd = _path(target.healthcheck.cwd, source)
-        changed["healthcheck"] = target.healthcheck.model_copy(update={"cwd": cwd})
+    if isinstance(target, CliTarget) and isinstance(target.healthcheck, CommandHealthcheck):
+        changed["healthcheck"] = _healthcheck(target.healthcheck, source)
     if isinstance(target, HttpTarget) and (path := prompt_path(target.system_prompt)):
         changed["system_prompt"] = source.resolve(path).read_bytes().decode("utf-8")
     if isinstance(target, (CliTarget, AgentTarget)):
         changed |= _of_agent(target, source)
     return target.model_copy(update=changed)
+
+
+def _healthcheck(check: CommandHealthcheck, source: Source) -> CommandHealthcheck:
+    if not check.cwd:
+        return check
+    return check.model_copy(update={"cwd": _path(check.cwd, source)})
 
 
 def _of_agent(target: CliTarget | AgentTarget, source: Source) -> dict[str, object]:

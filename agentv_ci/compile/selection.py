@@ -57,11 +57,10 @@ class CaseFilter(Struct, frozen=True, dict=True):
 
     def __str__(self) -> str:
         """Return the options that were given."""
-        words = [
-            *(f"--eval-id {eval_id}" for eval_id in self.eval_ids),
-            *(f"--tag {tag}" for tag in self.tags),
-            *(f"--not-tag {tag}" for tag in self.not_tags),
-        ]
+        words: list[str] = []
+        given = (("eval-id", self.eval_ids), ("tag", self.tags), ("not-tag", self.not_tags))
+        for option, values in given:
+            words += (f"--{option} {value}" for value in values)
         if self.expression is not None:
             words.append(f"--filter '{self.expression}'")
         return " ".join(words)

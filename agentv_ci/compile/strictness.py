@@ -6,7 +6,8 @@ stricter counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +22,14 @@ from agentv_ci.compile.pairs import Pairs, pairs_of
 from agentv_ci.contracts.against_base import LoweringKind
 from agentv_ci.contracts.cases import CaseHead
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanCase, PlanGate, PlanSuite, suites_by_path
+from agentv_ci.contracts.plan import (
+    Plan,
+    PlanCase,
+    PlanGate,
+    PlanSuite,
+    PlanValidator,
+    suites_by_path,
+)
 from agentv_ci.contracts.plan_evaluators import PlanEvaluator
 
 REQUIRE = ("any", "majority", "all")
@@ -80,11 +88,8 @@ def held_to(old: Plan, new: Plan, pinned: Collection[str] = ()) -> Held:
     if changed or suites != tuple(new.suites):
         every = (changed.get(place, case) for place, case in enumerate(new.cases))
         plan = resealed(every, new.model_copy(update={"suites": suites}))
-    others = [
-        *cases.others(of_scoring=True),
-        *_suites_changed(old, new),
-        *_places_changed(old, new, pairs),
-    ]
+    others = [*cases.others(of_scoring=True), *_suites_changed(old, new)]
+    others += _places_changed(old, new, pairs)
     others += [*cases.others(of_scoring=False), *_new_cases(new, pairs)]
     return Held(plan, findings.lowered(), len(pairs.missing), others)
 
@@ -99,7 +104,7 @@ class _Findings:
         self._found.setdefault(found, []).extend(cases)
 
     def lowered(self) -> list[Lowered]:
-        return [Lowered(found, cases) for found, cases in self._found.items()]
+        return list(starmap(Lowered, self._found.items()))
 
 
 class _Suites:
@@ -138,8 +143,7 @@ class _Suites:
         held, lower = held_gate(older.gate, gate, self._pinned)
         for setting, text in lower:
             self._findings.add(Found("gate", text, suite.path, setting, is_held=True))
-        kept = {validator.key for validator in suite.validators}
-        for key in sorted({validator.key for validator in older.validators} - kept):
+        for key in sorted(_validators_of(older).keys() - _validators_of(suite).keys()):
             self._findings.add(Found("gate", f"validator {key} removed", suite.path, "validators"))
         return held
 
@@ -179,6 +183,22 @@ class _Cases:
                 yield new_index, held
 
     def _held(self, old: PlanCase, new: PlanCase) -> tuple[PlanCase, list[Found]]:
+        update, found = self._held_settings(old, new)
+        found += self._mocked(old, new)
+        thresholds = old.threshold, max(old.threshold, new.threshold)
+        evaluators, weaker = held_evaluators(
+            old.evaluators, new.evaluators, thresholds, self._has_mocked_judge
+        )
+        for name, text, is_held in weaker:
+            found.append(Found("evaluator", text, new.suite, name, is_held))
+            if is_held:
+                update["evaluators"] = evaluators
+        if not update:
+            return new, found
+        return new.model_copy(update=update), found
+
+    def _held_settings(self, old: PlanCase, new: PlanCase) -> tuple[dict[str, Any], list[Found]]:
+        """Return the settings of a case that are to be replaced, and what is lower."""
         update: dict[str, Any] = {}
         found: list[Found] = []
         if new.threshold < old.threshold and "threshold" not in self._pinned:
@@ -196,19 +216,7 @@ class _Cases:
             found.append(Found("threshold", text, new.suite, "repeat"))
         if new.skip is not None and old.skip is None:
             found.append(Found("skip", "skipped", new.suite, "skip"))
-        found += self._mocked(old, new)
-        thresholds = old.threshold, max(old.threshold, new.threshold)
-        evaluators, weaker = held_evaluators(
-            old.evaluators, new.evaluators, thresholds, self._has_mocked_judge
-        )
-        found += (
-            Found("evaluator", text, new.suite, name, is_held) for name, text, is_held in weaker
-        )
-        if any(part.is_held for part in weaker):
-            update["evaluators"] = evaluators
-        if not update:
-            return new, found
-        return new.model_copy(update=update), found
+        return update, found
 
     def _mocked(self, old: PlanCase, new: PlanCase) -> Iterator[Found]:
         before, after = self._old.targets[old.target], self._new.targets[new.target]
@@ -264,6 +272,10 @@ def _new_cases(new: Plan, pairs: Pairs) -> Iterator[str]:
         yield f"{counted(len(pairs.new), 'new case')}: {names}"
 
 
+def _validators_of(suite: PlanSuite) -> Mapping[str, PlanValidator]:
+    return {validator.key: validator for validator in suite.validators}
+
+
 def _suites_changed(old: Plan, new: Plan) -> Iterator[str]:
     """Yield which prices and settings of validators have changed."""
     before = suites_by_path(old)
@@ -271,9 +283,9 @@ def _suites_changed(old: Plan, new: Plan) -> Iterator[str]:
         known = before.get(suite.path, suite)
         if known.prices != suite.prices:
             yield f"prices of {suite.path} changed"
-        keys = {validator.key: validator for validator in known.validators}
+        validators = _validators_of(known)
         for validator in suite.validators:
-            older = keys.get(validator.key)
+            older = validators.get(validator.key)
             if older is None:
                 yield f"validator {validator.key} of {suite.path} added"
             elif older.context != validator.context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentv_ci.compile.references import Files
 from agentv_ci.contracts.attachments import LFS_POINTER
@@ -105,9 +105,9 @@ class WorkspaceCompiler:
         return PlanCommit(git=relative(repository, self._source.root), commit=commit)
 
     def _visible(self, workspace: Workspace, agent: TargetWorkspace | None) -> tuple[str, ...]:
-        own = (_from_root(path, self._source) for path in workspace.visible or ())
+        own = _from_root(workspace.visible or (), self._source)
         named = agent.visible if agent is not None else None
-        others = (_from_root(path, self._targets) for path in named or ())
+        others = _from_root(named or (), self._targets)
         return tuple(dict.fromkeys((*others, *own)))
 
     def _changed(self, message: str) -> InvalidInput:
@@ -115,8 +115,8 @@ class WorkspaceCompiler:
         return InvalidInput([found])
 
 
-def _from_root(path: str, source: Source) -> str:
-    """Return a path of a document, relative to its folder, as relative to the repository."""
-    if path.startswith(("/", "~")):
-        return path
-    return relative(normal(source.path.parent / path), source.root)
+def _from_root(paths: Iterable[str], source: Source) -> Iterator[str]:
+    """Yield paths of a document, relative to its folder, as relative to the repository."""
+    for path in paths:
+        is_absolute = path.startswith(("/", "~"))
+        yield path if is_absolute else relative(normal(source.path.parent / path), source.root)
