@@ -115,7 +115,7 @@ def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
     Those in a given order come first.
     """
     trajectories = _of_type(case, ToolTrajectoryEvaluator)
-    required = [each for each in trajectories if not each.negate and each.mode != "subset"]
+    required = list(filter(_is_required, trajectories))
     required.sort(key=lambda trajectory: trajectory.mode not in ("exact", "in_order"))
     calls: list[ToolCall] = []
     for trajectory in required:
@@ -127,6 +127,10 @@ def _expected_calls(case: PlanCase) -> tuple[ToolCall, ...]:
             else:
                 missing.remove(same)
     return tuple(calls)
+
+
+def _is_required(trajectory: ToolTrajectoryEvaluator) -> bool:
+    return not trajectory.negate and trajectory.mode != "subset"
 
 
 def _of_type(case: PlanCase, kind: type[T]) -> Iterator[T]:
@@ -177,10 +181,12 @@ def golden_of(case: PlanCase) -> PlanDiffEvaluator | None:
 def leaves_all(case: PlanCase) -> bool:
     """Whether a right answer changes nothing: all evaluators of outcomes forbid changes."""
     of_outcomes = (evaluator for evaluator in flat(case.evaluators) if evaluator.needs_workspace)
-    return all(not evaluator.negate and _forbids_all(evaluator) for evaluator in of_outcomes)
+    return all(map(_forbids_all, of_outcomes))
 
 
 def _forbids_all(evaluator: PlanEvaluator) -> bool:
+    if evaluator.negate:
+        return False
     if isinstance(evaluator, FileEvaluator):
         return evaluator.unchanged is True
     if not isinstance(evaluator, PlanDiffEvaluator) or evaluator.must_change or evaluator.golden:
@@ -246,7 +252,7 @@ def rotated(items: Sequence[T], key: str) -> Iterator[T]:
 def shuffled(items: Sequence[T], key: str) -> list[T]:
     """Return all items in an order that a key chooses."""
     order = sorted(range(len(items)), key=lambda index: number_of(f"{key}:{index}"))
-    return [items[index] for index in order]
+    return list(map(items.__getitem__, order))
 
 
 def sentences_of(text: str) -> list[str]:

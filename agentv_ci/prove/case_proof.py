@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, filterfalse, islice
 from typing import Literal
 
 from msgspec import Struct
@@ -87,11 +87,15 @@ def _is_scored(result: EvaluatorResult | None) -> bool:
 
 def states_of(grades: CaseGrades) -> set[State]:
     """Return what the evaluators seem to be."""
-    every = [graded for _, graded in grades.every()]
+    every = _unnamed(grades.every())
     states: set[State] = set()
     for index, evaluator in enumerate(grades.case.evaluators):
         states.add(_state(index, evaluator, every, grades))
     return states
+
+
+def _unnamed(every: Iterable[tuple[str, Graded]]) -> list[Graded]:
+    return [graded for _, graded in every]
 
 
 def case_proof(grades: CaseGrades, template: int | None = None) -> CaseProof:
@@ -146,7 +150,7 @@ def _error_of(reference: Graded | None, failed_by: Sequence[str]) -> str | None:
 def _accepting(case: PlanCase, graded: Graded) -> tuple[str, ...]:
     """Return the evaluators that accept an answer; limits say nothing of it."""
     limits = {evaluator.name for evaluator in case.evaluators if evaluator.is_limit}
-    return tuple(name for name in graded.scored("pass") if name not in limits)
+    return tuple(filterfalse(limits.__contains__, graded.scored("pass")))
 
 
 def _null_agents(grades: CaseGrades) -> Iterator[NullAgentRecord]:
@@ -192,7 +196,7 @@ def _lines(answer: WrittenAnswer) -> list[str]:
 def _evaluators(
     grades: CaseGrades, every: Sequence[tuple[str, Graded]]
 ) -> Iterator[EvaluatorRecord]:
-    answers = [graded for _, graded in every]
+    answers = _unnamed(every)
     for index, evaluator in enumerate(grades.case.evaluators):
         state = _state(index, evaluator, answers, grades)
         same_as = _same_as(index, answers, grades) if state == "redundant" else None
@@ -206,15 +210,7 @@ def _evaluator(
     state: State,
     same_as: str | None,
 ) -> EvaluatorRecord:
-    # By null agent or operator, why its first answer without a score has none.
-    errors: dict[str, str] = {}
-    judged = 0
-    for name, graded in every:
-        result = graded.results[index]
-        if _is_scored(result):
-            judged += 1
-        elif result is not None:
-            errors.setdefault(name, result.reasoning)
+    judged, errors = _judged(index, every)
     reason = next(iter(errors.values()), None)
     by_judge = needs_judge(evaluator)
     return EvaluatorRecord(
@@ -226,6 +222,22 @@ def _evaluator(
         judged=judged if by_judge else 0,
         unjudged=len(every) - judged if by_judge else 0,
     )
+
+
+def _judged(index: int, every: Iterable[tuple[str, Graded]]) -> tuple[int, Mapping[str, str]]:
+    """Return how many answers an evaluator scored, and why others have no score.
+
+    The latter by null agent or operator, of each its first answer.
+    """
+    errors: dict[str, str] = {}
+    judged = 0
+    for name, graded in every:
+        result = graded.results[index]
+        if _is_scored(result):
+            judged += 1
+        elif result is not None:
+            errors.setdefault(name, result.reasoning)
+    return judged, errors
 
 
 def _same_as(index: int, every: Sequence[Graded], grades: CaseGrades) -> str | None:
@@ -240,8 +252,11 @@ def _same_as(index: int, every: Sequence[Graded], grades: CaseGrades) -> str | N
 
 def _verdicts(index: int, answers: Sequence[Graded]) -> list[str]:
     """Return the verdict of an evaluator on each answer; NOT_SCORED if its judge is left out."""
-    results = (graded.results[index] for graded in answers)
-    return [NOT_SCORED if result is None else result.verdict for result in results]
+    return [_verdict(graded.results[index]) for graded in answers]
+
+
+def _verdict(result: EvaluatorResult | None) -> str:
+    return NOT_SCORED if result is None else result.verdict
 
 
 def _state(

@@ -10,12 +10,13 @@ from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.mappings import grouped
 from agentv_ci.contracts.gate import Operator
 from agentv_ci.contracts.results import Change
 from agentv_ci.prove.answers import Mutant, WrittenAnswer, shuffled
@@ -115,13 +116,8 @@ def change_mutants(
 def _by_operator(
     parts: Sequence[_Part], reference: WrittenAnswer
 ) -> Mapping[Operator, Sequence[_Damage]]:
-    damages: dict[Operator, list[_Damage]] = {}
-    if len(parts) > 1:
-        for damage in _dropped(parts, reference):
-            damages.setdefault(damage.operator, []).append(damage)
-    for damage in _damaged(parts, reference):
-        damages.setdefault(damage.operator, []).append(damage)
-    return damages
+    dropped = _dropped(parts, reference) if len(parts) > 1 else ()
+    return grouped(chain(dropped, _damaged(parts, reference)), lambda damage: damage.operator)
 
 
 def _parts(change: Change, before: ReadBefore) -> Iterator[_Part]:

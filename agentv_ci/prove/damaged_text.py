@@ -88,6 +88,11 @@ def text_edits(text: str, question: str = "") -> Iterator[Edit]:
             yield entity
     yield from _opposites(text)
     yield from _negations(text)
+    yield from _orders(text)
+
+
+def _orders(text: str) -> Iterator[Edit]:
+    """Yield only the first sentence, and another order of the sentences or lines."""
     sentences = sentences_of(text)
     if len(sentences) > 1:
         yield Edit("first-sentence", "only the first sentence is left", 0, len(text), sentences[0])
@@ -95,7 +100,7 @@ def text_edits(text: str, question: str = "") -> Iterator[Edit]:
         return
     between, parts = " ", sentences
     if "\n" in text.strip():
-        between, parts = "\n", [line for line in text.splitlines() if line.strip()]
+        between, parts = "\n", list(filter(str.strip, text.splitlines()))
     if len(parts) > 1:
         other = between.join([*parts[1:], parts[0]])
         yield Edit("sentence-order", "the beginning is at the end", 0, len(text), other)

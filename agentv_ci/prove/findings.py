@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from agentv_ci.base.text import counted, listed
+from agentv_ci.base.text import counted, listed, quoted
 from agentv_ci.contracts.diagnostics import PROOF_RULES
 from agentv_ci.contracts.gate import NullAgent, Operator
 from agentv_ci.contracts.plan import PlanCase
@@ -87,14 +87,10 @@ class CaseFindings:
                 dict.fromkeys(accepting),
             )
         if proof.reference == "fails":
-            yield self._of_case(
-                "AV402", self._failing(), "correct the answer or the evaluator", proof.failed_by
-            )
+            hint = "correct the answer or the evaluator"
+            yield self._of_case("AV402", self._failing(), hint, proof.failed_by)
         if proof.survivors:
-            operators = listed(dict.fromkeys(mutant.operator for mutant in proof.survivors))
-            verb = "survives" if proof.survived == 1 else "survive"
-            message = f"{proof.survived} of {counted(proof.mutants, 'mutant')} {verb}: {operators}"
-            yield self._of_case("AV403", message, self._noticing(), ())
+            yield self._of_case("AV403", self._surviving(), self._noticing(), ())
         for record in proof.evaluators:
             yield from self._of_evaluator(record)
 
@@ -148,7 +144,7 @@ class CaseFindings:
     def _catching(self) -> str:
         """Return what would have caught the first null agent that passes."""
         passing = self._proof.passing
-        accepting = [self._evaluators[name] for name in passing[0].evaluators]
+        accepting = list(map(self._evaluators.__getitem__, passing[0].evaluators))
         if accepting and all(evaluator.negate for evaluator in accepting):
             return f"only negated checks accept it: {REQUIRE}"
         catching = filter(self._could_catch, self._evaluators.values())
@@ -164,7 +160,7 @@ class CaseFindings:
 
     def _failing(self) -> str:
         proof = self._proof
-        by = listed(f"'{name}'" for name in proof.failed_by) or "the threshold"
+        by = quoted(proof.failed_by) or "the threshold"
         answer = "the reference answer"
         if golden_of(self._case) is not None:
             answer = "the reference answer with the golden patch"
@@ -175,13 +171,22 @@ class CaseFindings:
             return f"{answer} {verb} {by}: {proof.reference_error}"
         return f"{answer} {verb} {by}"
 
+    @property
+    def _operators(self) -> Sequence[Operator]:
+        """The operators of the mutants that survive, each once."""
+        return list(dict.fromkeys(mutant.operator for mutant in self._proof.survivors))
+
+    def _surviving(self) -> str:
+        proof = self._proof
+        verb = "survives" if proof.survived == 1 else "survive"
+        mutants = f"{proof.survived} of {counted(proof.mutants, 'mutant')}"
+        return f"{mutants} {verb}: {listed(self._operators)}"
+
     def _noticing(self) -> str:
         """Return what nothing notices, and what would."""
-        survivors = self._proof.survivors
-        first = survivors[0]
+        first, operators = self._proof.survivors[0], self._operators
         change = f"nothing notices this: {first.change}"
-        operators = dict.fromkeys(mutant.operator for mutant in survivors)
-        if all(operator in HARMLESS for operator in operators):
+        if set(HARMLESS).issuperset(operators):
             entries = listed(f"{operator}: WHY" for operator in operators)
             return f"{change}; if such answers are right, accept them: accept: {{{entries}}}"
         if first.operator in OPERATORS:
@@ -242,7 +247,7 @@ def by_template(findings: Iterable[tuple[int | None, ProofFinding]]) -> list[Pro
         alone = index if template is None else None
         key = (alone, finding.suite, template, finding.rule, about)
         groups.setdefault(key, []).append(finding)
-    return [_of_all(group) for group in groups.values()]
+    return list(map(_of_all, groups.values()))
 
 
 def _of_all(findings: list[ProofFinding]) -> ProofFinding:

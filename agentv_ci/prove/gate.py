@@ -8,6 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from agentv_ci.analysis.cases.counts import apart
+from agentv_ci.base.mappings import grouped
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.gate import NullAgentsGate
 from agentv_ci.contracts.plan import PlanSuite
@@ -25,13 +26,8 @@ def gate_of(
     Given ones replace them, and are for all cases together.
     """
     total = summary_of(proofs)
-    reasons: list[str] = []
-    if total.references_failed:
-        reasons.append(_failed_references(total.references_failed))
-    reasons += _reasons(total, min_kill_rate, null_agents)
-    of_suites: dict[str, list[CaseProof]] = {}
-    for proof in proofs:
-        of_suites.setdefault(proof.suite, []).append(proof)
+    reasons = [*_failed_references(total), *_reasons(total, min_kill_rate, null_agents)]
+    of_suites = grouped(proofs, lambda proof: proof.suite)
     for suite in suites:
         least = suite.gate.min_kill_rate if min_kill_rate is None else None
         about_nulls = suite.gate.null_agents if null_agents is None else None
@@ -40,10 +36,10 @@ def gate_of(
     return ProofGate(passed=not reasons, reasons=tuple(reasons))
 
 
-def _failed_references(number: int) -> str:
-    return counted(
-        number, "reference answer fails its evaluators", "reference answers fail their evaluators"
-    )
+def _failed_references(total: ProofSummary) -> Iterator[str]:
+    if number := total.references_failed:
+        one, several = "answer fails its evaluators", "answers fail their evaluators"
+        yield counted(number, f"reference {one}", f"reference {several}")
 
 
 def _reasons(

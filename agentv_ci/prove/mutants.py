@@ -10,6 +10,7 @@ from itertools import chain, islice, pairwise
 
 from msgspec import Struct
 
+from agentv_ci.base.mappings import grouped
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.gate import Operator
 from agentv_ci.contracts.plan import PlanCase
@@ -122,10 +123,8 @@ def _damages(
         edits = text_edits(reference.text, question)
     else:
         edits = json_edits(reference.text, others.texts)
-    damages: dict[Operator, list[Damage]] = {}
-    for damage in chain(_edited(reference, edits), _damaged_calls(reference)):
-        damages.setdefault(damage.operator, []).append(damage)
-    return damages
+    damages = chain(_edited(reference, edits), _damaged_calls(reference))
+    return grouped(damages, lambda damage: damage.operator)
 
 
 def _edited(reference: WrittenAnswer, edits: Iterable[Edit]) -> Iterator[Damage]:
@@ -165,7 +164,7 @@ def _wrong(value: JsonValue) -> JsonValue:
         case dict():
             return {key: _wrong(item) for key, item in value.items()}
         case list():
-            return [_wrong(item) for item in value] or ["nothing"]
+            return list(map(_wrong, value)) or ["nothing"]
         case bool():
             return not value
         case int() | float():

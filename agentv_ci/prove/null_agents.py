@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from agentv_ci.contracts.answer_evaluators import FieldAccuracyEvaluator, IsJsonEvaluator
@@ -84,7 +85,7 @@ def _why_left_out(answer: NullAnswer, case: PlanCase, right: Sequence[WrittenAns
         return "nothing is to change" if leaves_all(case) else None
     if answer.agent in ("refusal", "dont-know") and _is_to_decline(case):
         return "the expected outcome or the reference answer seems to be a refusal"
-    if any(answer.answer.is_like(known) for known in right):
+    if any(map(answer.answer.is_like, right)):
         return "the answer is right"
     return None
 
@@ -129,7 +130,7 @@ def _of_others(
     """
 
     def is_wrong(other: WrittenAnswer) -> bool:
-        return not any(_says_the_same(other, answer) for answer in right)
+        return not any(map(partial(_says_the_same, other), right))
 
     wrong = filter(is_wrong, rotated(others, f"{seed}:other"))
     for answer in islice(wrong, MOST_OTHERS):
