@@ -7,12 +7,14 @@ counts, also repeated ones.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
+from statistics import fmean
 
 from msgspec import Struct
 
+from agentv_ci.base.mappings import grouped
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.judge_evaluators import LabelledAnswer
 from agentv_ci.contracts.plan import PlanCase
@@ -54,6 +56,11 @@ class JudgedItem(Struct, frozen=True):
     def wrong(self) -> int:
         """Judgements that differ from the label."""
         return sum(judgement.passes != self.passes for judgement in self.judgements)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the judge judged it more than once."""
+        return len(self.judgements) > 1
 
     @property
     def flips(self) -> bool:
@@ -106,20 +113,12 @@ def measure(
     write_error: str | None = None,
 ) -> Agreement:
     """Compare the rows of a judge with the labels of their cases, by id."""
-    by_case: dict[str, list[ResultRow]] = {case.id: [] for case in cases}
-    broken_contracts = 0
-    for row in sorted(rows, key=attrgetter("trial")):
-        by_case[row.eval_id].append(row)
-        broken_contracts += bool(row.evaluator_results) and row.evaluator_results[0].breaks_contract
-    items = tuple(_item(case, labels[case.id], by_case[case.id]) for case in cases)
-
-    pairs: list[tuple[bool, bool]] = []
-    distances: list[float] = []
-    for item in items:
-        pairs += ((item.passes, judgement.passes) for judgement in item.judgements)
-        distances += _distances(item)
+    ordered = sorted(rows, key=attrgetter("trial"))
+    by_case = grouped(ordered, lambda row: row.eval_id)
+    items = tuple(_item(case, labels[case.id], by_case.get(case.id, ())) for case in cases)
+    pairs = list(chain.from_iterable(map(_pairs, items)))
     agreeing = pairs.count((True, True)) + pairs.count((False, False))
-    repeated = [item for item in items if len(item.judgements) > 1]
+    repeated = [item for item in items if item.is_repeated]
     return Agreement(
         items=items,
         judgements=len(pairs),
@@ -128,11 +127,21 @@ def measure(
         kappa=kappa(pairs),
         false_passes=pairs.count((False, True)),
         false_fails=pairs.count((True, False)),
-        mean_absolute_error=_mean(distances),
+        mean_absolute_error=_mean(list(chain.from_iterable(map(_distances, items)))),
         flip_rate=_share(sum(item.flips for item in repeated), len(repeated)),
-        broken_contracts=broken_contracts,
+        broken_contracts=sum(map(_breaks_contract, ordered)),
         write_error=write_error,
     )
+
+
+def _breaks_contract(row: ResultRow) -> bool:
+    return bool(row.evaluator_results) and row.evaluator_results[0].breaks_contract
+
+
+def _pairs(item: JudgedItem) -> Iterator[tuple[bool, bool]]:
+    """Yield whether people pass an answer, with whether each judgement does."""
+    for judgement in item.judgements:
+        yield item.passes, judgement.passes
 
 
 def _distances(item: JudgedItem) -> Iterator[float]:
@@ -178,26 +187,29 @@ def judge_agreement(agreement: Agreement, demands: Demands) -> tuple[int, tuple[
 
 
 def _item(case: PlanCase, label: LabelledAnswer, rows: Sequence[ResultRow]) -> JudgedItem:
-    judged = [row for row in rows if row.status == "ok"]
+    judgements: list[Judgement] = []
+    errors: list[str] = []
+    for row in rows:
+        if row.status != "ok":
+            errors.append(row.error or "no reason given")
+        elif row.score is not None:
+            reasoning = row.evaluator_results[0].reasoning
+            judgements.append(Judgement(row.verdict, row.score, reasoning))
     by_score = "pass" if label.score is not None and label.score >= case.threshold else "fail"
     return JudgedItem(
         id=case.id,
         line=case.source.line,
         expected=label.verdict or by_score,
         expected_score=label.score,
-        judgements=tuple(
-            Judgement(row.verdict, row.score, row.evaluator_results[0].reasoning)
-            for row in judged
-            if row.score is not None
-        ),
-        errors=tuple(row.error or "no reason given" for row in rows if row.status != "ok"),
+        judgements=tuple(judgements),
+        errors=tuple(errors),
     )
 
 
 def _mean(values: Sequence[float]) -> float | None:
     if not values:
         return None
-    return round(math.fsum(values) / len(values), PRECISION)
+    return round(fmean(values), PRECISION)
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import chain, filterfalse
+from typing import TYPE_CHECKING, Literal
 
 from agentv_ci.analysis.cases.counts import apart, mean_score
 from agentv_ci.analysis.cases.outcomes import CaseOutcome, in_matrix_of
 from agentv_ci.analysis.cases.quarantine import gating
+from agentv_ci.analysis.cases.spending import Spending
 from agentv_ci.analysis.cases.tally import Tally
+from agentv_ci.base.mappings import grouped
 from agentv_ci.base.text import counted, dollars, first_few, shortened
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.packed_cases import heads_of
-from agentv_ci.contracts.plan import Plan, PlanSuite
+from agentv_ci.contracts.plan import Plan, PlanSuite, PlanValidator
 from agentv_ci.contracts.report import (
     Ending,
     GateReason,
@@ -77,13 +80,14 @@ def _settings(suite: PlanSuite, cases: int, seeds: Iterable[int]) -> GateSetting
         suite=suite.path,
         cases=cases,
         **suite.gate.model_dump(exclude=OF_PROOFS | {"validators"}),
-        validators=tuple(
-            ValidatorSettings(key=validator.key, context=validator.context)
-            for validator in suite.validators
-        ),
+        validators=tuple(map(_validator, suite.validators)),
         validator_errors=suite.gate.validators,
         seeds=tuple(sorted(seeds)),
     )
+
+
+def _validator(validator: PlanValidator) -> ValidatorSettings:
+    return ValidatorSettings(key=validator.key, context=validator.context)
 
 
 def decide_gate(
@@ -164,7 +168,7 @@ def _judge_experiment(
 def _all_idle(outcomes: Sequence[CaseOutcome]) -> str | None:
     """Return what all cases are, if none of them can decide anything."""
     counting = gating(outcomes)
-    if not outcomes or any(outcome.verdict != "skipped" for outcome in counting):
+    if not outcomes or not all(map(_is_skipped, counting)):
         return None
     if not counting:
         return "in quarantine"
@@ -180,23 +184,24 @@ def _result(
     ending: Ending,
 ) -> GateResult:
     codes = {code for code, _ in causes}
+    reasons = tuple(reason for _, reason in causes)
     return GateResult(
         verdict=verdict or _verdict(codes),
         exit_code=_worst(codes),
-        reasons=tuple(_sentence(reason, names_suite=len(settings) > 1) for _, reason in causes),
-        causes=tuple(reason for _, reason in causes),
+        reasons=tuple(map(partial(_sentence, names_suite=len(settings) > 1), reasons)),
+        causes=reasons,
         settings=tuple(settings),
         max_cost_usd=ending.max_cost_usd,
     )
 
 
 def _worst(codes: AbstractSet[int]) -> int:
-    return next((code for code in VERDICTS if code in codes), PASSED)
+    return next(filter(codes.__contains__, VERDICTS), PASSED)
 
 
 def worst_verdict(verdicts: Collection[GateVerdict]) -> GateVerdict:
     """Return the worst of several verdicts."""
-    return next((verdict for verdict in VERDICTS.values() if verdict in verdicts), "pass")
+    return next(filter(verdicts.__contains__, VERDICTS.values()), "pass")
 
 
 def _verdict(codes: AbstractSet[int]) -> GateVerdict:
@@ -225,8 +230,15 @@ def _of_shard(worst: int, outcomes: Sequence[CaseOutcome], ending: Ending) -> in
         return INFRASTRUCTURE
     if not counting and outcomes:
         return PASSED
-    nothing_graded = all(outcome.verdict == "error" for outcome in counting)
-    return INFRASTRUCTURE if nothing_graded else PASSED
+    return INFRASTRUCTURE if all(map(_is_error, counting)) else PASSED
+
+
+def _is_skipped(outcome: CaseOutcome) -> bool:
+    return outcome.verdict == "skipped"
+
+
+def _is_error(outcome: CaseOutcome) -> bool:
+    return outcome.verdict == "error"
 
 
 def _ended_badly(
@@ -241,18 +253,24 @@ def _ended_badly(
     if ending.unrecorded:
         requests = f"{counted(ending.unrecorded, 'request')} without a recording"
         yield _cause(INFRASTRUCTURE, "unrecorded", f"{requests}; run with --record to record")
-    if ending.stopped is None or ending.stopped == "decided":
-        return
+    if ending.stopped is not None and ending.stopped != "decided":
+        yield _stopped(ending.stopped, settings, outcomes)
 
+
+def _stopped(
+    stopped: Literal["interrupted", "budget", "fail-fast"],
+    settings: Sequence[GateSettings],
+    outcomes: Sequence[CaseOutcome],
+) -> _Cause:
     left = _left(settings, outcomes)
-    match ending.stopped:
+    match stopped:
         case "interrupted":
-            yield _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
+            return _cause(INTERRUPTED, "stopped", f"interrupted: {left}")
         case "budget":
-            yield _cause(BUDGET, "stopped", f"the budget is used up: {left}")
+            return _cause(BUDGET, "stopped", f"the budget is used up: {left}")
         case "fail-fast":
             code = FAILED if any(map(_has_failed, gating(outcomes))) else INFRASTRUCTURE
-            yield _cause(code, "stopped", f"stopped at the first failure: {left}")
+            return _cause(code, "stopped", f"stopped at the first failure: {left}")
 
 
 def _left(settings: Sequence[GateSettings], outcomes: Sequence[CaseOutcome]) -> str:
@@ -270,15 +288,21 @@ def _has_failed(outcome: CaseOutcome) -> bool:
 
 def _costs(settings: Sequence[GateSettings], tally: Tally, ending: Ending) -> Iterator[_Cause]:
     """Yield what is wrong with the cost of the whole run."""
-    cost, most = tally.spending.cost_usd, ending.max_cost_usd
-    if most is not None and cost is not None and cost > most:
-        message = f"the run cost {dollars(cost)}, at most ${most:g} allowed"
-        yield _cause(BUDGET, "cost", message)
+    most = ending.max_cost_usd
+    yield from _over_budget("run", tally.spending.cost_usd, most)
     is_bounded = most is not None or any(suite.max_cost_usd is not None for suite in settings)
     if is_bounded and ending.unpriced_models:
         models = ", ".join(ending.unpriced_models)
         message = f"the cost is unknown: {models} without a price; set it under 'prices'"
         yield _cause(FAILED, "unpriced", message)
+
+
+def _over_budget(
+    what: str, cost: float | None, most: float | None, suite: str | None = None
+) -> Iterator[_Cause]:
+    if most is not None and cost is not None and cost > most:
+        message = f"the {what} cost {dollars(cost)}, at most ${most:g} allowed"
+        yield _cause(BUDGET, "cost", message, suite)
 
 
 def _judge_suites(
@@ -288,16 +312,15 @@ def _judge_suites(
     ending: Ending,
     scenarios: Sequence[ScenarioReport],
 ) -> Iterator[_Cause]:
-    costs = {suite: spent.cost_usd for suite, spent in tally.spending_by("suite").items()}
+    spending = tally.spending_by("suite")
     validations = {scenario.scenario_key: scenario for scenario in scenarios}
-    by_suite: dict[str, list[CaseOutcome]] = {}
-    for outcome in outcomes:
-        by_suite.setdefault(outcome.suite, []).append(outcome)
+    by_suite = grouped(outcomes, lambda outcome: outcome.suite)
     for suite in settings:
-        own = by_suite.get(suite.suite, [])
-        yield from _judge_suite(suite, own, costs.get(suite.suite), ending, tally.not_started)
+        own, cost = by_suite.get(suite.suite, []), spending.get(suite.suite, Spending()).cost_usd
+        yield from _judge_suite(suite, own, cost, ending, tally.not_started)
+        by_target = grouped(own, lambda outcome: outcome.target)
         for target in _in_matrix(own):
-            alone = [outcome for outcome in own if outcome.target == target]
+            alone = by_target[target]
             part = suite.model_copy(update={"cases": len(alone)})
             for code, reason in _judge_suite(part, alone, None, ending, tally.not_started):
                 yield code, reason.model_copy(update={"target": target})
@@ -359,29 +382,35 @@ def _judge_suite(
     counting = gating(outcomes)
     errors = _errors(suite, outcomes, ending)
     has_too_many = errors > suite.max_errors
-    run = [outcome for outcome in counting if outcome.verdict != "skipped"]
-    is_nothing = ending.stopped is None and all(outcome.verdict == "error" for outcome in run)
+    run = list(filterfalse(_is_skipped, counting))
+    is_nothing = ending.stopped is None and all(map(_is_error, run))
     if not is_nothing:
         decided = [outcome for outcome in counting if _is_decided(outcome, ending)]
         yield from _quality(suite, decided, INFRASTRUCTURE if has_too_many else FAILED)
-    if suite.max_cost_usd is not None and cost is not None and cost > suite.max_cost_usd:
-        message = f"the suite cost {dollars(cost)}, at most ${suite.max_cost_usd:g} allowed"
-        yield _cause(BUDGET, "cost", message, suite.suite)
+    yield from _over_budget("suite", cost, suite.max_cost_usd, suite.suite)
     if has_too_many:
-        what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
-        message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
-        yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
-    capped = sum(not_started.get(outcome.key, 0) for outcome in counting)
-    if has_too_many and capped:
+        yield from _too_many(suite, outcomes, errors, not_started)
+    if is_nothing and (run or not outcomes):
+        # Without any answer, nothing is known about quality.
+        code = INFRASTRUCTURE if has_too_many or ending.unrecorded > 0 else FAILED
+        yield _cause(code, "nothing-graded", _nothing(run), suite.suite)
+
+
+def _too_many(
+    suite: GateSettings,
+    outcomes: Sequence[CaseOutcome],
+    errors: int,
+    not_started: Mapping[CaseKey, int],
+) -> Iterator[_Cause]:
+    """Yield that a suite has too many errors, and that some are of cases that may use no more."""
+    what = "trial" if any(outcome.case.trials > 1 for outcome in outcomes) else "case"
+    message = f"{counted(errors, f'errored {what}')}, at most {suite.max_errors} allowed"
+    yield _cause(INFRASTRUCTURE, "errors", message, suite.suite)
+    capped = sum(not_started.get(outcome.key, 0) for outcome in gating(outcomes))
+    if capped:
         why = "the case had used its max_cost_usd or max_requests"
         message = f"{counted(capped, 'trial')} not started: {why}"
         yield _cause(BUDGET, "cost", message, suite.suite)
-    if is_nothing and (run or not outcomes):
-        # Without any answer, nothing is known about quality.
-        broke = has_too_many or ending.unrecorded > 0
-        crashed = sum(outcome.is_graded for outcome in run)
-        code = INFRASTRUCTURE if broke else FAILED
-        yield _cause(code, "nothing-graded", _nothing(crashed, len(run)), suite.suite)
 
 
 def _errors(suite: GateSettings, outcomes: Sequence[CaseOutcome], ending: Ending) -> int:
@@ -396,8 +425,9 @@ def _errors(suite: GateSettings, outcomes: Sequence[CaseOutcome], ending: Ending
     return errors - sum(outcome.missing for outcome in counting)
 
 
-def _nothing(crashed: int, cases: int) -> str:
+def _nothing(run: Sequence[CaseOutcome]) -> str:
     """Return why no case of a suite has a verdict; the trials of some may all have crashed."""
+    cases, crashed = len(run), sum(outcome.is_graded for outcome in run)
     if not crashed:
         return "no case was graded"
     if crashed < cases:
@@ -445,13 +475,20 @@ def _quality(
     if not graded:
         return
     answered = [outcome for outcome in graded if outcome.has_verdict]
-    rate = _pass_rate(graded)
-    if _is_below(rate, suite.min_pass_rate):
-        fails_anyway = bool(answered) and _is_below(_pass_rate(answered), suite.min_pass_rate)
-        message = "pass rate {} is below {}".format(
-            *apart(rate, suite.min_pass_rate, ".{}%", least=1)
-        )
+    rate, least = _pass_rate(graded), suite.min_pass_rate
+    if _is_below(rate, least):
+        fails_anyway = bool(answered) and _is_below(_pass_rate(answered), least)
+        message = "pass rate {} is below {}".format(*apart(rate, least, ".{}%", least=1))
         yield _cause(FAILED if fails_anyway else of_crashes, "pass-rate", message, suite.suite)
+    yield from _low_mean(suite, graded, answered, of_crashes)
+
+
+def _low_mean(
+    suite: GateSettings,
+    graded: Sequence[CaseOutcome],
+    answered: Sequence[CaseOutcome],
+    of_crashes: int,
+) -> Iterator[_Cause]:
     mean, least = mean_score(graded), suite.min_mean_score
     if least is not None and mean is not None and _is_below(mean, least):
         mean_of_answers = mean_score(answered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar, get_args
 
@@ -84,7 +84,7 @@ def merge(
     problems = [
         *(f"{name} is named twice" for name in repeated),
         *_unfinished(parts),
-        *_incomplete(parts, expected_shards or _number_of_shards(reports)),
+        *_incomplete(parts, reports, expected_shards or _number_of_shards(reports)),
         *_differing(reports),
         *merged.problems(parts),
         *chain.from_iterable(report.incomplete for report in reports),
@@ -149,7 +149,8 @@ def _guidelines(reports: Iterable[RunReport]) -> list[GuidelineText]:
     """Return the guidelines of all runs; of a path in several runs, the last text counts."""
     by_path: dict[str, GuidelineText] = {}
     for report in reports:
-        by_path.update((guideline.path, guideline) for guideline in report.guidelines)
+        for guideline in report.guidelines:
+            by_path[guideline.path] = guideline
     return [*by_path.values()]
 
 
@@ -254,7 +255,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
     return Ending(
         dry_run=any(report.dry_run for report in reports),
         write_error=next(_known(report.write_error for report in reports), None),
-        stopped=next((stop for stop in reversed(get_args(Stop)) if stop in stops), None),
+        stopped=next(filter(stops.__contains__, reversed(get_args(Stop))), None),
         max_cost_usd=next(_known(report.gate.max_cost_usd for report in reports), None),
         unrecorded=sum(report.unrecorded for report in reports),
         replayed=any(report.replayed for report in reports),
@@ -278,7 +279,8 @@ def _shared_words(reports: Sequence[RunReport]) -> tuple[str, ...]:
     if not reports:
         return ()
     first, *others = (report.again for report in reports)
-    return tuple(word for word in first if all(word in words for words in others))
+    shared = set(first).intersection(*others)
+    return tuple(filter(shared.__contains__, first))
 
 
 def _origin(origins: Sequence[RunOrigin]) -> RunOrigin | None:
@@ -300,26 +302,36 @@ def _unfinished(parts: Iterable[Part]) -> Iterator[str]:
             yield f"{missing}: its run did not finish; finish it with --resume"
 
 
-def _incomplete(parts: Sequence[Part], expected: int | None) -> Iterator[str]:
+def _incomplete(
+    parts: Iterable[Part], reports: Sequence[RunReport], expected: int | None
+) -> Iterator[str]:
+    """Yield why these files are not exactly the expected shards of one plan."""
     if expected is None:
         return
-    reported = [(part.name, part.report) for part in parts if part.report is not None]
-    digests = [report.plan_digest for _, report in reported]
+    digests = Counter(report.plan_digest for report in reports)
     # The plan of most parts; in a tie, the first.
-    plan = max(dict.fromkeys(digests), key=digests.count, default=None)
+    plan = max(digests, key=digests.__getitem__, default=None)
     names: dict[int, list[str]] = {}
-    for name, report in reported:
-        foreign = _foreign(name, report, plan, expected)
-        if foreign is not None:
+    for part in parts:
+        if part.report is None:
+            continue
+        if (foreign := _foreign(part.name, part.report, plan, expected)) is not None:
             yield foreign
             continue
-        index = report.shard.index if report.shard is not None else 1
-        names.setdefault(index, []).append(name)
+        index = part.report.shard.index if part.report.shard is not None else 1
+        names.setdefault(index, []).append(part.name)
+    yield from _badly_numbered(names, reports, expected)
+
+
+def _badly_numbered(
+    names: Mapping[int, Sequence[str]], reports: Sequence[RunReport], expected: int
+) -> Iterator[str]:
+    """Yield which shards are missing or occur several times; `names` has the files of each."""
     missing = [f"{index}/{expected}" for index in range(1, expected + 1) if index not in names]
     if missing:
         yield f"{'shard' if len(missing) == 1 else 'shards'} {', '.join(missing)} missing"
     else:
-        yield from _split_otherwise([report for _, report in reported], expected)
+        yield from _split_otherwise(reports, expected)
     for index, of_shard in sorted(names.items()):
         if len(of_shard) > 1:
             yield f"shard {index}/{expected} occurs {len(of_shard)} times: {', '.join(of_shard)}"
@@ -339,10 +351,14 @@ def _foreign(name: str, report: RunReport, plan: str | None, expected: int) -> s
 
 def _split_otherwise(reports: Sequence[RunReport], expected: int) -> Iterator[str]:
     """Yield why complete shards do not fit together: splits by different durations differ."""
-    shards = [report for report in reports if report.shard is not None]
-    of_plan = {report.shard.cases for report in shards if report.shard is not None}
-    together = sum(report.counts.cases for report in shards)
-    if of_plan and of_plan != {together} and len(shards) == expected:
+    shards = together = 0
+    of_plan: set[int] = set()
+    for report in reports:
+        if report.shard is not None:
+            of_plan.add(report.shard.cases)
+            together += report.counts.cases
+            shards += 1
+    if of_plan and of_plan != {together} and shards == expected:
         cases = " or ".join(map(str, sorted(of_plan)))
         counts = f"the shards have {together} cases in total, but the plan has {cases}"
         yield f"{counts}: they were split differently (--balance)"
@@ -377,8 +393,9 @@ def _uncompared(reports: Iterable[RunReport]) -> Iterator[str]:
 
     Regressions would be lost.
     """
-    compared = _known(report.comparison for report in reports)
-    names = dict.fromkeys(comparison.base for comparison in compared)
+    names = dict.fromkeys(
+        report.comparison.base for report in reports if report.comparison is not None
+    )
     if names:
         merged = "but the merged run is not; set --baseline"
         yield f"these runs were compared with {', '.join(names)}, {merged}"

@@ -18,6 +18,7 @@ from agentv_ci.analysis.cases.quarantine import in_quarantine
 from agentv_ci.analysis.cases.spending import Spending
 from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.analysis.gate import decide_gate, gate_settings
+from agentv_ci.base.mappings import grouped
 from agentv_ci.contracts.packed_cases import heads_of
 from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import (
@@ -157,10 +158,9 @@ def _guidelines(plan: Plan) -> list[GuidelineText]:
 def _groups(
     what: Literal["suite", "target"], tally: Tally, outcomes: Iterable[CaseOutcome]
 ) -> tuple[Group, ...]:
-    by_name: dict[str, list[CaseOutcome]] = {}
-    for outcome in outcomes:
-        name = outcome.suite if what == "suite" else outcome.target
-        by_name.setdefault(name, []).append(outcome)
+    by_name = grouped(
+        outcomes, lambda outcome: outcome.suite if what == "suite" else outcome.target
+    )
     spending = tally.spending_by(what)
     # Targets are shown side by side in the order of the author.
     names = sorted(by_name) if what == "suite" else by_name

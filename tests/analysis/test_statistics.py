@@ -85,14 +85,14 @@ def test_bin_begins_at_its_lower_bound(score: float, bin_: int) -> None:
     [(5, 5, False, None), (6, 6, True, 1.0), (20, 6, True, 0.3), (20, 5, False, 0.3), (100, 0, False, 0.06)],
 )
 def test_change_of_the_pass_rate(cases: int, worse: int, falls: bool, detectable: float | None) -> None:
-    figure = pass_rate_change([(True, number >= worse) for number in range(cases)])
+    figure = pass_rate_change([True] * cases, [number >= worse for number in range(cases)])
     assert figure is not None
     assert (figure.base, figure.head) == (1.0, round(1 - worse / cases, 12))
     assert (figure.falls, figure.detectable) == (falls, detectable)
-    better = pass_rate_change([(number >= worse, True) for number in range(cases)])
+    better = pass_rate_change([number >= worse for number in range(cases)], [True] * cases)
     assert better is not None
     assert (better.falls, better.p_value) == (False, figure.p_value)
-    assert pass_rate_change([]) is None
+    assert pass_rate_change([], []) is None
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_change_of_the_pass_rate(cases: int, worse: int, falls: bool, detectable
     ],
 )
 def test_change_of_the_mean_score(changes: list[float], falls: bool, has_detectable: bool) -> None:
-    figure = mean_score_change([(0.5, 0.5 + each) for each in changes])
+    figure = mean_score_change([0.5] * len(changes), [0.5 + change for change in changes])
     assert figure is not None
     assert [figure.base, figure.head] == pytest.approx([0.5, 0.5 + statistics.fmean(changes)])
     assert (figure.falls, figure.detectable is not None) == (falls, has_detectable)
-    assert mean_score_change([]) is None
+    assert mean_score_change([], []) is None
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from agentv_ci.analysis.statistics.inference import (
     pass_at,
     pass_hat,
     rate_interval,
+    sum_of_squares,
 )
 from agentv_ci.contracts.report import Counts, Group, RepeatedCase, Statistics, TagFigures
 from agentv_ci.contracts.results import PRECISION
@@ -76,19 +77,17 @@ def describe(outcomes: Sequence[CaseOutcome]) -> Statistics:
         return Statistics(
             mean=None, median=None, min=None, max=None, stdev=None, histogram=(0,) * BINS
         )
-    mean = math.fsum(scores) / len(scores)
-    variance = math.fsum((score - mean) ** 2 for score in scores) / len(scores)
-    bins: Counter[int] = Counter()
+    bins = [0] * BINS
     # Few scores differ.
     for score, number in Counter(scores).items():
         bins[bin_of(score)] += number
     return Statistics(
-        mean=round(mean, PRECISION),
+        mean=round(statistics.fmean(scores), PRECISION),
         median=statistics.median(scores),
         min=min(scores),
         max=max(scores),
-        stdev=round(math.sqrt(variance), PRECISION),
-        histogram=tuple(bins[index] for index in range(BINS)),
+        stdev=round(math.sqrt(sum_of_squares(scores) / len(scores)), PRECISION),
+        histogram=tuple(bins),
     )
 
 
@@ -97,7 +96,7 @@ def mean_score(outcomes: Sequence[CaseOutcome]) -> float | None:
     scores = _scores(outcomes)
     if not scores:
         return None
-    return round(math.fsum(scores) / len(scores), PRECISION)
+    return round(statistics.fmean(scores), PRECISION)
 
 
 def _scores(outcomes: Sequence[CaseOutcome]) -> list[float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from agentv_ci.analysis.cases.outcomes import CaseOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, keys_of
 from agentv_ci.contracts.cases import CaseKey, matching
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def in_history(outcomes: Sequence[CaseOutcome], ledger: Ledger) -> dict[CaseKey,
 
     Those without a verdict there are left out.
     """
-    keys = [outcome.key for outcome in outcomes]
+    keys = keys_of(outcomes)
     match = matching(keys, {line.key for _, line in _dated_lines(ledger)})
     wanted = {match(key): key for key in keys}
     seen: dict[CaseKey, list[tuple[str, CaseLine]]] = {}
@@ -83,13 +83,13 @@ def _of_lines(lines: Sequence[tuple[str, CaseLine]]) -> OnBase | None:
     passes = [line.verdict == "pass" for _, line in (*before, *same)]
     changes = [number for number in range(1, len(passes)) if passes[number] != passes[number - 1]]
     start = max(0, changes[-1] - len(before)) if changes else 0
-    newest = [line for _, line in same[start:]]
+    recent = [line for _, line in same]
     is_green = passes[-1]
     is_back = sum(number > len(before) for number in changes) > 1
-    if is_back or (is_green and any(line.flaky for line in newest)):
-        return _counted("flaky", [line for _, line in same], None)
+    if is_back or (is_green and any(line.flaky for line in recent[start:])):
+        return _counted("flaky", recent, None)
     since = same[start][0][:10] if changes else None
-    return _counted("green" if is_green else "red", newest, since)
+    return _counted("green" if is_green else "red", recent[start:], since)
 
 
 def _counted(state: State, lines: Sequence[CaseLine], since: str | None) -> OnBase:
@@ -108,7 +108,7 @@ def in_results(
     Those without a verdict there are left out.
     """
     known = {outcome.key: outcome for outcome in base if outcome.is_graded}
-    keys = [outcome.key for outcome in outcomes]
+    keys = keys_of(outcomes)
     match = matching(keys, known)
     states: dict[tuple[str, ...], OnBase] = {}
     for key, outcome in known.items():

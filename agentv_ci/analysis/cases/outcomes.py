@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct as packing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -15,7 +15,7 @@ from agentv_ci.analysis.cases.trial_outcomes import Finding, TrialOutcome, same_
 from agentv_ci.contracts.base import UNGRADED, Require, Verdict
 from agentv_ci.contracts.cases import Case, CaseKey, RowCase, in_matrix
 from agentv_ci.contracts.results import ResultRow
-from agentv_ci.results.trials import is_settled
+from agentv_ci.results.trials import is_graded, is_settled
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.quarantine import Quarantine
@@ -61,7 +61,7 @@ class FullOutcome(Struct, frozen=True, gc=False):
     @property
     def graded(self) -> tuple[TrialOutcome, ...]:
         """Trials that count: those with a verdict, and crashed ones, as failed."""
-        return tuple(trial for trial in self.trials if trial.is_graded)
+        return tuple(filter(is_graded, self.trials))
 
     @property
     def crashed(self) -> int:
@@ -81,7 +81,7 @@ class FullOutcome(Struct, frozen=True, gc=False):
     @property
     def passed(self) -> int:
         """Trials that passed."""
-        return sum(trial.verdict == "pass" for trial in self.trials)
+        return self._verdicts.count("pass")
 
     @property
     def flaky(self) -> bool:
@@ -91,17 +91,25 @@ class FullOutcome(Struct, frozen=True, gc=False):
     @property
     def duration_s(self) -> float:
         """How long its slowest answer took."""
-        return max((trial.duration_ms for trial in self.trials), default=0) / 1000
+        return max(self._durations_ms, default=0) / 1000
 
     @property
     def total_ms(self) -> int:
         """How long all its answers took."""
-        return sum(trial.duration_ms for trial in self.trials)
+        return sum(self._durations_ms)
+
+    @property
+    def _durations_ms(self) -> list[int]:
+        return [trial.duration_ms for trial in self.trials]
 
     @property
     def errors(self) -> int:
         """Trials without a verdict; trials without a row count."""
-        return sum(trial.verdict == "error" for trial in self.trials) + self.missing
+        return self._verdicts.count("error") + self.missing
+
+    @property
+    def _verdicts(self) -> list[Verdict]:
+        return [trial.verdict for trial in self.trials]
 
     @property
     def missing(self) -> int:
@@ -290,12 +298,16 @@ class PassedOutcome(Struct, frozen=True, gc=False):
     @property
     def total_ms(self) -> int:
         """How long all its answers took."""
-        return sum(duration_ms for _, _, duration_ms, *_ in self._records())
+        return sum(self._durations_ms)
 
     @property
     def duration_s(self) -> float:
         """How long its slowest answer took."""
-        return max(duration_ms for _, _, duration_ms, *_ in self._records()) / 1000
+        return max(self._durations_ms) / 1000
+
+    @property
+    def _durations_ms(self) -> list[int]:
+        return [duration_ms for _, _, duration_ms, *_ in self._records()]
 
     def _records(self) -> Iterator[_Record]:
         return _TRIAL.iter_unpack(self.packed[_HEAD.size :])
@@ -324,11 +336,16 @@ CaseOutcome = FullOutcome | PassedOutcome
 """The outcome of a case."""
 
 
+def keys_of(outcomes: Iterable[CaseOutcome]) -> list[CaseKey]:
+    """Return the keys of cases."""
+    return [outcome.key for outcome in outcomes]
+
+
 def in_matrix_of(outcomes: Sequence[CaseOutcome]) -> AbstractSet[tuple[str, str]]:
     """Return suite and id of the cases that several targets answer."""
     if len({outcome.target for outcome in outcomes}) < 2:
         return frozenset()
-    return in_matrix(outcome.key for outcome in outcomes)
+    return in_matrix(keys_of(outcomes))
 
 
 def threshold_of(outcome: CaseOutcome) -> float | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import starmap
 
 from agentv_ci.base.json_access import read_answer
+from agentv_ci.base.mappings import known
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.results import ResultRow
@@ -16,7 +18,7 @@ def scenario_report(suite: str, rows: Iterable[tuple[ResultRow, str | None]]) ->
     The order of the runs does not depend on the order of the rows.
     """
     ordered = sorted(rows, key=_place)
-    runs: list[JsonValue] = [run_of(row, digest) for row, digest in ordered]
+    runs: list[JsonValue] = list(starmap(run_of, ordered))
     return {"scenario_key": suite, "runs": runs, "aggregates": {}}
 
 
@@ -54,7 +56,7 @@ def _metrics(row: ResultRow) -> JsonObject:
     tokens = row.usage.model_dump(include={"input_tokens", "output_tokens", "total_tokens"})
     score = row.score if row.status == "ok" else None
     measured: JsonObject = {"score": score, **tokens, "cost_usd": row.cost_usd}
-    return {name: value for name, value in measured.items() if value is not None}
+    return known(measured)
 
 
 def _output(answer: str) -> JsonObject:

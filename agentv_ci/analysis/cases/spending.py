@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import starmap
 from operator import attrgetter, itemgetter
 
 from msgspec import Struct
@@ -104,6 +105,17 @@ class _Scores(Struct):
     total: int = 0
     """In parts."""
 
+    def add(self, result: EvaluatorResult) -> None:
+        match result.status:
+            case "ok":
+                self.scored += 1
+                self.passed += result.verdict == "pass"
+                self.total += parts(result.score) or 0
+            case "error":
+                self.errors += 1
+            case "skipped":
+                self.skipped += 1
+
 
 class EvaluatorTally:
     """Counts evaluator results by name and type."""
@@ -124,34 +136,27 @@ class EvaluatorTally:
         for result in results:
             is_masked |= result.compared_masked
             self.broken_contracts += result.breaks_contract
-            if result.compares_arms:
-                continue
-            known = self._scores[result.name, result.type]
-            match result.status:
-                case "ok":
-                    known.scored += 1
-                    known.passed += result.verdict == "pass"
-                    known.total += parts(result.score) or 0
-                case "error":
-                    known.errors += 1
-                case "skipped":
-                    known.skipped += 1
+            if not result.compares_arms:
+                self._scores[result.name, result.type].add(result)
         self.compared_masked += is_masked
 
     def figures(self) -> tuple[EvaluatorFigures, ...]:
         """Return the figures, sorted by name."""
-        return tuple(
-            EvaluatorFigures(
-                name=name,
-                type=kind,
-                scored=known.scored,
-                passed=known.passed,
-                errors=known.errors,
-                skipped=known.skipped,
-                mean=round(known.total / PARTS / known.scored, PRECISION) if known.scored else None,
-            )
-            for (name, kind), known in sorted(self._scores.items(), key=itemgetter(0))
-        )
+        by_name = sorted(self._scores.items(), key=itemgetter(0))
+        return tuple(starmap(_figures, by_name))
+
+
+def _figures(evaluator: tuple[str, str], known: _Scores) -> EvaluatorFigures:
+    name, kind = evaluator
+    return EvaluatorFigures(
+        name=name,
+        type=kind,
+        scored=known.scored,
+        passed=known.passed,
+        errors=known.errors,
+        skipped=known.skipped,
+        mean=round(known.total / PARTS / known.scored, PRECISION) if known.scored else None,
+    )
 
 
 def parts(amount: float | None) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Literal
@@ -15,7 +15,12 @@ from msgspec.structs import replace
 from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome, PassedOutcome, SharedHead
 from agentv_ci.analysis.cases.provenance import NO_MAKEUP, Makeup, makeup_of
 from agentv_ci.analysis.cases.spending import EvaluatorTally, Spending, sum_of
-from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome, same_score, trial_outcome
+from agentv_ci.analysis.cases.trial_outcomes import (
+    TrialOutcome,
+    numbers_of,
+    same_score,
+    trial_outcome,
+)
 from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import UNGRADED
 from agentv_ci.contracts.cases import Case, CaseKey, RowCase
@@ -56,7 +61,7 @@ class _Tallied(Struct, gc=False):
     @property
     def numbers(self) -> Sequence[int]:
         """The numbers of the trials."""
-        return [trial.number for trial in self.trials]
+        return numbers_of(self.trials)
 
 
 class _Cases(Struct):
@@ -125,14 +130,7 @@ class Tally:
         known = cases.known.get(case_id)
         if known is None and self._plan is not None:
             return
-        self.rows += 1
-        self.cached += row.cached
-        if row.error_kind == "cancelled":
-            self.not_started[key] += 1
-        if row.finish_reason is not None and is_cut(row.finish_reason):
-            self.cut[shortened(row.finish_reason, MAX_REASON)] += 1
-        cases.spending.count(row)
-        self.evaluators.add(row.evaluator_results)
+        self._count(row, cases.spending)
         if self._plan is None:
             shared = self._shared(row, target)
             if not self._compares and (passed := _with_passed(known, row, shared)) is not None:
@@ -145,6 +143,16 @@ class Tally:
             tallied.makeup = tallied.makeup.plus(makeup_of(row))
         if row.verdict not in ("pass", "skipped"):
             self._bound_findings((row.verdict != "error", row.score or 0.0, key, row.trial))
+
+    def _count(self, row: ResultRow, spending: Spending) -> None:
+        self.rows += 1
+        self.cached += row.cached
+        if row.error_kind == "cancelled":
+            self.not_started[row.case_key] += 1
+        if row.finish_reason is not None and is_cut(row.finish_reason):
+            self.cut[shortened(row.finish_reason, MAX_REASON)] += 1
+        spending.count(row)
+        self.evaluators.add(row.evaluator_results)
 
     def _shared(self, row: ResultRow, target: str) -> SharedHead:
         """Return what cases have in common with that of a row: texts that repeat are kept once."""
@@ -204,12 +212,12 @@ class Tally:
         """Spending on answers and judges."""
         return sum_of(cases.spending for cases in self._cases.values())
 
-    def spending_by(self, what: Literal["suite", "target"]) -> dict[str, Spending]:
+    def spending_by(self, what: Literal["suite", "target"]) -> Mapping[str, Spending]:
         """Return the spending of each suite, or of each target that answers."""
-        grouped: dict[str, list[Spending]] = {}
+        totals: defaultdict[str, Spending] = defaultdict(Spending)
         for (suite, target), cases in self._cases.items():
-            grouped.setdefault(suite if what == "suite" else target, []).append(cases.spending)
-        return {name: sum_of(spent) for name, spent in grouped.items()}
+            totals[suite if what == "suite" else target].add(cases.spending)
+        return totals
 
     def outcomes(
         self, *, leaves_cases: bool = False, is_decided: bool = False
@@ -225,7 +233,7 @@ class Tally:
         )
 
     def _as_planned(self, plan: Plan) -> Iterator[_Tallied]:
-        return (self._tallied(plan.key_of(case)) for case in heads_of(plan))
+        return map(self._tallied, map(plan.key_of, heads_of(plan)))
 
     def _in_order(self) -> Iterator[PassedOutcome | _Tallied]:
         line = attrgetter("line")

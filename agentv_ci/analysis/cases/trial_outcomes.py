@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from agentv_ci.base.text import shortened
@@ -57,6 +59,11 @@ class TrialOutcome(Struct, frozen=True, gc=False):
     def is_graded(self) -> bool:
         """Whether it counts: it has a verdict, or it crashed."""
         return is_graded(self)
+
+
+def numbers_of(trials: Iterable[TrialOutcome]) -> list[int]:
+    """Return the numbers of trials."""
+    return [trial.number for trial in trials]
 
 
 def same_score(score: float) -> float:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import filterfalse
 from typing import TypeVar
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome, FullOutcome, threshold_of
 from agentv_ci.analysis.cases.provenance import Makeup
-from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome, numbers_of
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.cases import RowCase
 from agentv_ci.contracts.comparison import BASELINE_SCHEMA, BaselineCase, BaselineDocument
@@ -49,9 +50,9 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
         # All trials of a graded case without a verdict crashed.
         verdict="fail" if outcome.verdict == "error" else outcome.verdict,
         mean=outcome.score,
-        passed=_numbers(trial for trial in graded if trial.verdict == "pass"),
-        missed=_numbers(trial for trial in graded if trial.verdict != "pass"),
-        crashed=_numbers(trial for trial in graded if trial.is_crash),
+        passed=tuple(numbers_of(filter(_has_passed, graded))),
+        missed=tuple(numbers_of(filterfalse(_has_passed, graded))),
+        crashed=tuple(numbers_of(trial for trial in graded if trial.is_crash)),
         without_verdict=outcome.ran - len(graded) + outcome.missing,
         digest=outcome.case.digest,
         threshold=threshold_of(outcome),
@@ -64,8 +65,8 @@ def _case(outcome: CaseOutcome) -> BaselineCase:
     )
 
 
-def _numbers(trials: Iterable[TrialOutcome]) -> tuple[int, ...]:
-    return tuple(trial.number for trial in trials)
+def _has_passed(trial: TrialOutcome) -> bool:
+    return trial.verdict == "pass"
 
 
 def _duration_ms(trial: TrialOutcome) -> int | None:

@@ -24,6 +24,8 @@ DISCARDED = 0.85
 """Cases with a larger p-value are discarded; those that are kept pay with the probability to be
 kept.
 """
+OF_DISCARDED = math.inf
+"""In place of the p-value of a case that is discarded."""
 NOTHING = -1.0
 """A p-value that nothing reaches."""
 TOLERANCE = 1e-9
@@ -48,18 +50,20 @@ def dropped(cases: Sequence[Trials], rate: float) -> tuple[bool, ...]:
     the step-up one many at once. Which of them is used depends on what the cases can show, not on
     what they do.
     """
-    p_values = list(map(fisher, cases))
-    limits = [_discarding_limit(case.margins) for case in cases]
+    p_values = list(map(_p_value, cases))
     tests = [
-        _Test(p_value / limit, _kept_p_values(case.margins))
-        for case, p_value, limit in zip(cases, p_values, limits, strict=True)
-        if p_value <= limit and case.margins.can_differ
+        _Test(p_value, _kept_p_values(case.margins))
+        for case, p_value in zip(cases, p_values, strict=True)
+        if p_value != OF_DISCARDED and case.margins.can_differ
     ]
     largest = _largest_called(tests, rate)
-    return tuple(
-        p_value <= limit and p_value / limit <= largest
-        for p_value, limit in zip(p_values, limits, strict=True)
-    )
+    return tuple(p_value <= largest for p_value in p_values)
+
+
+def _p_value(case: Trials) -> float:
+    """Return the p-value of a case, given that it is not discarded."""
+    p_value, limit = fisher(case), _discarding_limit(case.margins)
+    return p_value / limit if p_value <= limit else OF_DISCARDED
 
 
 def can_be_called(margins: Margins, rate: float) -> bool:
@@ -106,10 +110,9 @@ def _step_up(p_values: Iterable[float], kinds: _Kinds, rate: float) -> float:
     """Return the largest p-value that is called."""
     limit = _largest_callable(kinds, rate)
     largest = NOTHING
-    candidates = (p_value for p_value in p_values if p_value <= limit)
-    for rank, p_value in enumerate(candidates, 1):
-        if _is_within(_expected(kinds, p_value, limit), rate * rank):
-            largest = max(largest, p_value)
+    for rank, p_value in enumerate(p_values, 1):
+        if p_value <= limit and _is_within(_expected(kinds, p_value, limit), rate * rank):
+            largest = p_value
     return largest
 
 

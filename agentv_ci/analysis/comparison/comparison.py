@@ -9,18 +9,18 @@ that alone would be called, leave the comparison undecided.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import starmap
 from shlex import quote
 from typing import get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agentv_ci.analysis.cases.outcomes import CaseOutcome, threshold_of
-from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.cases.outcomes import CaseOutcome, keys_of, threshold_of
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome, numbers_of
 from agentv_ci.analysis.comparison.answers import Rows, with_answers
 from agentv_ci.analysis.comparison.case_changes import can_be_called, dropped
 from agentv_ci.analysis.comparison.metric_changes import (
@@ -28,6 +28,7 @@ from agentv_ci.analysis.comparison.metric_changes import (
     USUAL_TRIALS,
     CasePair,
     limits_of,
+    sides,
     trials_of,
     when_undecided,
 )
@@ -41,7 +42,7 @@ from agentv_ci.analysis.comparison.statement import (
     state,
     wrong_calls,
 )
-from agentv_ci.analysis.statistics.exact_tests import Margins
+from agentv_ci.analysis.statistics.exact_tests import Margins, rises
 from agentv_ci.analysis.statistics.inference import change_interval
 from agentv_ci.analysis.statistics.significance import mean_score_change, pass_rate_change
 from agentv_ci.base.text import counted, first_few, shortened
@@ -168,7 +169,8 @@ def compare_sides(
     every = [(old, _held_to(old, new)) for old, new in paired]
     pairs = [(old, new) for old, new in every if new is None or new.quarantine is None]
     shared = [(old, new) for old, new in pairs if old and new]
-    cases = _compared_cases(pairs, terms, _called(shared, terms.confidence))
+    calls = _called(shared, terms.confidence)
+    cases = [_compared(old, new, terms, calls) for old, new in pairs]
     if not compares_digests:
         cases = [case.model_copy(update={"stale": False}) for case in cases]
 
@@ -178,8 +180,7 @@ def compare_sides(
     unmeasured = [] if base.has_no_figures else _unmeasured(statement)
 
     graded = list(filter(is_graded, shared))
-    before, now_graded = _sides(graded)
-    changes = Counter(case.change for case in cases if not case.left_out)
+    before, now_graded = sides(graded)
     changed = [case for case in cases if case.change != "unchanged"]
     return Comparison(
         base=base.name,
@@ -188,13 +189,13 @@ def compare_sides(
         is_part=is_part,
         by_target=by_target,
         compared=len(graded),
-        lost=sum(_is_lost(old, new) for old, new in pairs),
+        lost=sum(starmap(_is_lost, pairs)),
         quarantined=len(every) - len(pairs),
         left_out=sum(case.left_out for case in cases),
-        counts={change: changes[change] for change in CHANGES_WORST_FIRST},
+        counts=_counts(cases),
         statement=statement,
-        pass_rate=pass_rate_change(list(zip(_passes(before), _passes(now_graded), strict=True))),
-        mean_score=mean_score_change([(old.score, new.score) for old, new in graded]),
+        pass_rate=pass_rate_change(_passes(before), _passes(now_graded)),
+        mean_score=mean_score_change(_scores(before), _scores(now_graded)),
         unmeasured=tuple(map(metric_text, unmeasured)),
         undecided=tuple(_undecided(statement, cases, by_target=by_target)),
         when_undecided=terms.when_undecided,
@@ -210,21 +211,24 @@ def compare_sides(
     )
 
 
+def _counts(cases: Iterable[ComparedCase]) -> dict[Change, int]:
+    counts = dict.fromkeys(CHANGES_WORST_FIRST, 0)
+    for case in cases:
+        if not case.left_out:
+            counts[case.change] += 1
+    return counts
+
+
 def _keys(side: Side) -> list[CaseKey]:
-    return [case.key for case in side.cases]
+    return keys_of(side.cases)
 
 
 def _passes(judged: Iterable[CaseOutcome | TrialOutcome]) -> list[bool]:
     return [outcome.verdict == "pass" for outcome in judged]
 
 
-def _sides(pairs: Iterable[CasePair]) -> tuple[list[CaseOutcome], list[CaseOutcome]]:
-    older: list[CaseOutcome] = []
-    newer: list[CaseOutcome] = []
-    for base, head in pairs:
-        older.append(base)
-        newer.append(head)
-    return older, newer
+def _scores(cases: Iterable[CaseOutcome]) -> list[float]:
+    return [case.score for case in cases]
 
 
 def _targets(side: Side) -> Iterable[str]:
@@ -334,7 +338,7 @@ def _called(pairs: Sequence[CasePair], confidence: float) -> _Calls:
     """Return the calls of cases with several trials; on average, few of each kind are wrong."""
     several = list(filter(_has_trials, pairs))
     trials, rate = list(map(trials_of, several)), wrong_calls(confidence)
-    worse, better = dropped(trials, rate), dropped([case.reversed for case in trials], rate)
+    worse, better = dropped(trials, rate), dropped(rises(trials), rate)
     calls: dict[CaseKey, Change] = {}
     for (_, head), is_worse, is_better in zip(several, worse, better, strict=True):
         if is_worse:
@@ -347,10 +351,6 @@ def _called(pairs: Sequence[CasePair], confidence: float) -> _Calls:
 def _has_trials(pair: CasePair) -> bool:
     base, head = pair
     return bool(base.graded and head.graded) and not len(base.trials) == len(head.trials) == 1
-
-
-def _compared_cases(pairs: Iterable[_Pair], terms: Terms, calls: _Calls) -> list[ComparedCase]:
-    return [_compared(base, head, terms, calls) for base, head in pairs]
 
 
 def _compared(
@@ -393,7 +393,7 @@ def _change(
     if not _has_trials((base, head)):
         return {"change": _by_verdict(base.verdict, head.verdict), "single": True}
     before, now = _passes(base.graded), _passes(head.graded)
-    is_paired = [trial.number for trial in base.graded] == [trial.number for trial in head.graded]
+    is_paired = numbers_of(base.graded) == numbers_of(head.graded)
     low, high = change_interval(before, now, confidence, paired=is_paired)
     return {"change": call or _without_call(base, head), "low": low, "high": high}
 
@@ -459,10 +459,7 @@ def _rerun_options(suspects: Sequence[OfCase], cases: Sequence[ComparedCase]) ->
 
 
 def too_few_to_confirm(comparison: Comparison, more: int) -> str | None:
-    """Return which suspects so many more trials of the newer side alone cannot show to be worse.
-
-    None if there are none.
-    """
+    """Return which suspects `more` trials of the newer side alone cannot show to be worse."""
     statement = comparison.statement
     if statement is None:
         return None
@@ -582,8 +579,8 @@ def _is_weak(case: ComparedCase, rate: float) -> bool:
 
 
 def _ids(cases: Sequence[OfCase], *, by_target: bool) -> str:
-    names = (case_name(case.key, names_target=by_target) for case in cases)
-    return first_few([shortened(name, MAX_NAME) for name in names])
+    names = [shortened(case_name(case.key, names_target=by_target), MAX_NAME) for case in cases]
+    return first_few(names)
 
 
 def _age_days(measured: str | None, now: datetime) -> int | None:

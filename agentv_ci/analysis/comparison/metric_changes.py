@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, product
+from statistics import fmean
 from typing import Any, NamedTuple, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.cases.outcomes import CaseOutcome
-from agentv_ci.analysis.statistics.claims import Claim, claim, claims
+from agentv_ci.analysis.cases.trial_outcomes import TrialOutcome
+from agentv_ci.analysis.statistics.claims import Claim, claim, claims_of_known
 from agentv_ci.analysis.statistics.effects import Effect, Metric, Pair, effect, quantile
-from agentv_ci.analysis.statistics.exact_tests import Trials, cochran_mantel_haenszel
+from agentv_ci.analysis.statistics.exact_tests import Trials, cochran_mantel_haenszel, rises
 from agentv_ci.analysis.statistics.inference import mean_rate_change_interval
 from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.comparison import MetricChange, MetricName, MetricVerdict
@@ -118,14 +121,14 @@ class _Answer(Struct, frozen=True):
         return total
 
     @property
-    def before(self) -> float | None:
-        """What stands for all values before."""
-        return _of_side(self.question.metric, [case.base for case in self.known])
+    def bases(self) -> Sequence[Sequence[float]]:
+        """The values of each case before."""
+        return [case.base for case in self.known]
 
     @property
-    def now(self) -> float | None:
-        """What stands for all values now."""
-        return _of_side(self.question.metric, [case.head for case in self.known])
+    def heads(self) -> Sequence[Sequence[float]]:
+        """The values of each case now."""
+        return [case.head for case in self.known]
 
     @property
     def rising(self) -> Sequence[_Measured]:
@@ -164,6 +167,16 @@ def when_undecided(settings: Iterable[GateSettings]) -> WhenUndecided | None:
     return "pass" if given == {"pass"} else None
 
 
+def sides(pairs: Iterable[CasePair]) -> tuple[list[CaseOutcome], list[CaseOutcome]]:
+    """Return the cases before, and those now."""
+    before: list[CaseOutcome] = []
+    now: list[CaseOutcome] = []
+    for base, head in pairs:
+        before.append(base)
+        now.append(head)
+    return before, now
+
+
 def trials_of(pair: CasePair) -> Trials:
     """Return the graded trials of a case on both sides."""
     base, head = pair
@@ -175,21 +188,16 @@ def quality_changes(
 ) -> tuple[MetricChange, ...]:
     """Return the changes of the pass rate and, if it says more, of the mean score.
 
-    With targets, also of each alone.
-
-    With a probability of `alpha` or less, one of them is called worse that is not. `confidence` is
-    that of the ranges of pass rates.
+    With targets, also of each alone. With a probability of `alpha` or less, one of them is called
+    worse that is not. `confidence` is that of the ranges of pass rates.
     """
     metrics: list[MetricName] = ["pass rate"]
     if _scores_say_more(pairs):
         metrics.append("mean score")
-    questions: list[_Question] = []
-    for target in (None, *targets):
-        questions += (_Question(metric, target) for metric in metrics)
-
-    level = alpha / len(questions)
+    level = alpha / (len(metrics) * (1 + len(targets)))
     changes: list[MetricChange] = []
-    for question in questions:
+    for target, metric in product((None, *targets), metrics):
+        question = _Question(metric, target)
         if question.metric == "pass rate":
             changes.append(_rate_change(question, pairs, level, confidence))
         else:
@@ -210,24 +218,22 @@ def limit_changes(
     called within its limit keeps it with this confidence.
     """
     answers: list[_Answer] = []
-    for limit in limits:
-        of_targets = (_Question(limit.metric, target, limit) for target in targets or (None,))
-        answers += (_answer(question, pairs) for question in of_targets)
-    measured = [answer.effect for answer in answers if answer.effect is not None]
-    exceeded = iter(claims(measured, 2 * alpha))
+    for limit, target in product(limits, targets or (None,)):
+        answers.append(_answer(_Question(limit.metric, target, limit), pairs))
+    claimed = claims_of_known([answer.effect for answer in answers], 2 * alpha)
     level = 2 * alpha / max(1, len(answers))
+    return tuple(
+        _limit_change(answer, _within(exceeded, confidence), level)
+        for answer, exceeded in zip(answers, claimed, strict=True)
+    )
 
-    changes: list[MetricChange] = []
-    for answer in answers:
-        if answer.effect is None:
-            changes.append(_limit_change(answer, None, level))
-            continue
-        claimed = next(exceeded)
-        if claimed.verdict != "worse":
-            kept = claim(answer.effect, 1 - 2 * (1 - confidence))
-            claimed = kept if kept.verdict == "better" else claimed
-        changes.append(_limit_change(answer, claimed, level))
-    return tuple(changes)
+
+def _within(exceeded: Claim | None, confidence: float) -> Claim | None:
+    """Return the claim that a limit is kept, with this confidence, where it can be made."""
+    if exceeded is None or exceeded.verdict == "worse":
+        return exceeded
+    kept = claim(exceeded.effect, 1 - 2 * (1 - confidence))
+    return kept if kept.verdict == "better" else exceeded
 
 
 def _scores_say_more(pairs: Sequence[CasePair]) -> bool:
@@ -245,7 +251,7 @@ def _rate_change(
     question: _Question, pairs: Sequence[CasePair], level: float, confidence: float
 ) -> MetricChange:
     """Return the change of the pass rate; the test is one-sided at this level, each way."""
-    cases = [trials_of(pair) for pair in pairs if question.concerns(pair)]
+    cases = list(map(trials_of, filter(question.concerns, pairs)))
     if not cases:
         return MetricChange(
             metric="pass rate",
@@ -255,7 +261,7 @@ def _rate_change(
             reason=NOT_SHARED,
         )
     drop = cochran_mantel_haenszel(cases)
-    rise = cochran_mantel_haenszel([case.reversed for case in cases])
+    rise = cochran_mantel_haenszel(rises(cases))
     verdict: MetricVerdict = "undecided"
     if drop <= level:
         verdict = "worse"
@@ -263,8 +269,8 @@ def _rate_change(
         verdict = "better"
     low, high = mean_rate_change_interval(cases, confidence)
     total = Trials(*map(sum, zip(*cases, strict=True)))
-    before = _mean([case.base_passed / case.base for case in cases])
-    now = _mean([case.head_passed / case.head for case in cases])
+    before = fmean(case.base_passed / case.base for case in cases)
+    now = fmean(case.head_passed / case.head for case in cases)
     return MetricChange(
         metric="pass rate",
         target=question.target,
@@ -311,8 +317,8 @@ def _score_change(answer: _Answer, level: float) -> MetricChange:
         metric="mean score",
         target=answer.question.target,
         cases=number,
-        base=answer.before,
-        head=answer.now,
+        base=_of_side(answer.question.metric, answer.bases),
+        head=_of_side(answer.question.metric, answer.heads),
         change=None,
         verdict="not compared",
         reason=f"it needs {needed} cases, there {'is' if number == 1 else 'are'} {number}",
@@ -342,10 +348,8 @@ def _answer(question: _Question, pairs: Sequence[CasePair]) -> _Answer:
     if question.limit is not None:
         compared = [case for case in known if not any(case.costs_nothing)]
     by_trial = question.limit is not None and len(compared) < FEW_CASES
-    samples = chain.from_iterable(
-        _samples(question.metric, case, by_trial=by_trial) for case in compared
-    )
-    measured = effect(_metric(question.metric), samples)
+    samples = map(partial(_samples, question.metric, by_trial=by_trial), compared)
+    measured = effect(_metric(question.metric), chain.from_iterable(samples))
     if measured is not None:
         measured = replace(measured, estimate=measured.estimate - question.origin)
     return _Answer(question, concerned, known, measured)
@@ -363,33 +367,30 @@ def _values(metric: MetricName, outcome: CaseOutcome) -> list[float]:
 
     Costs and times of stored answers are not known.
     """
+    if metric in ("pass rate", "mean score"):
+        return [outcome.score]
+    return [value for trial in outcome.graded if (value := _value(metric, trial)) is not None]
+
+
+def _value(metric: MetricName, trial: TrialOutcome) -> float | None:
     match metric:
         case "pass rate" | "mean score":
-            return [outcome.score]
+            return trial.score
         case "cost":
-            return [trial.cost_usd for trial in outcome.graded if trial.cost_usd is not None]
+            return trial.cost_usd
         case "tokens":
-            return [trial.tokens for trial in outcome.graded if trial.tokens is not None]
+            return trial.tokens
         case "mean_latency" | "p95_latency":
-            return [
-                trial.duration_ms / 1000
-                for trial in outcome.graded
-                if trial.duration_ms and not trial.is_cached
-            ]
+            return trial.duration_ms / 1000 if trial.duration_ms and not trial.is_cached else None
         case _:
             assert_never(metric)
 
 
 def _unmeasured(metric: MetricName, outcome: CaseOutcome) -> int:
     """Return how many graded trials that were asked have no known value."""
-    asked = [trial for trial in outcome.graded if not trial.is_cached]
-    match metric:
-        case "cost":
-            return sum(trial.cost_usd is None for trial in asked)
-        case "tokens":
-            return sum(trial.tokens is None for trial in asked)
-        case _:
-            return 0
+    if metric not in ("cost", "tokens"):
+        return 0
+    return sum(_value(metric, trial) is None for trial in outcome.graded if not trial.is_cached)
 
 
 def _samples(metric: MetricName, of: _Measured, *, by_trial: bool) -> Iterator[Pair]:
@@ -412,7 +413,7 @@ def _stand_ins(
 ) -> tuple[Sequence[float], Sequence[float]]:
     """Return as many values for each side, which stand for all of them."""
     if metric != "p95_latency":
-        return [_mean(base)], [_mean(head)]
+        return [fmean(base)], [fmean(head)]
     size = min(math.lcm(len(base), len(head)), MOST_STEPS)
     return _steps(base, size), _steps(head, size)
 
@@ -424,10 +425,6 @@ def _steps(values: Sequence[float], size: int) -> list[float]:
     """
     ordered = sorted(values)
     return [ordered[(2 * step + 1) * len(ordered) // (2 * size)] for step in range(size)]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _limit_change(answer: _Answer, claimed: Claim | None, level: float) -> MetricChange:
@@ -443,8 +440,8 @@ def _limit_change(answer: _Answer, claimed: Claim | None, level: float) -> Metri
         target=question.target,
         suites=limit.suites,
         cases=len(answer.known),
-        base=answer.before,
-        head=answer.now,
+        base=_of_side(question.metric, answer.bases),
+        head=_of_side(question.metric, answer.heads),
         **interval,
         allowed=limit.allowed,
         verdict=verdict,
@@ -457,7 +454,7 @@ def _of_side(metric: MetricName, cases: Sequence[Sequence[float]]) -> float | No
         return None
     if metric == "p95_latency":
         return round(quantile(chain.from_iterable(cases), P95), PRECISION)
-    return round(_mean(list(map(_mean, cases))), PRECISION)
+    return round(fmean(map(fmean, cases)), PRECISION)
 
 
 def _interval(question: _Question, claim: Claim) -> dict[str, float | None]:
@@ -521,8 +518,8 @@ def _what_decides(answer: _Answer, *, needed: int) -> str:
 def _enough_values(answer: _Answer, needed: int) -> str:
     """Return how many cases or trials a limit needs, of which there are fewer."""
     cases = max(1, len(answer.known))
-    most_before = max((len(case.base) for case in answer.known), default=0)
-    most_now = max((len(case.head) for case in answer.known), default=0)
+    most_before = max(map(len, answer.bases), default=0)
+    most_now = max(map(len, answer.heads), default=0)
     fewest, most = sorted((most_before, most_now))
     enough = (repeat for repeat in REPEATS if repeat > fewest and repeat * cases >= needed)
     repeat = next(enough, None)
@@ -538,16 +535,15 @@ def _missing(answer: _Answer) -> str:
     metric = answer.question.metric
     if not answer.pairs:
         return NOT_SHARED
-    before = _targets_without(metric, [base for base, _ in answer.pairs])
-    now = _targets_without(metric, [head for _, head in answer.pairs])
+    before, now = map(partial(_targets_without, metric), sides(answer.pairs))
     if before == now:
         return f"no {NOUNS[metric]} from target {now}"
-    sides: list[str] = []
+    lacking: list[str] = []
     if before:
-        sides.append(f"before from target {before}")
+        lacking.append(f"before from target {before}")
     if now:
-        sides.append(f"now from target {now}")
-    return f"no {NOUNS[metric]} {' and '.join(sides)}"
+        lacking.append(f"now from target {now}")
+    return f"no {NOUNS[metric]} {' and '.join(lacking)}"
 
 
 def _targets_without(metric: MetricName, cases: Iterable[CaseOutcome]) -> str:

@@ -26,8 +26,8 @@ def values_text(change: MetricChange) -> str:
         return change.reason or ""
     if change.metric == "pass rate":
         return _pass_rate(change)
-    details = (_range(change), _allowed(change), change.reason)
-    return "; ".join([_before_and_now(change), *(detail for detail in details if detail)])
+    details = (_before_and_now(change), _range(change), _allowed(change), change.reason)
+    return "; ".join(filter(None, details))
 
 
 def metric_name(change: MetricChange) -> str:

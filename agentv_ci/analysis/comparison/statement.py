@@ -8,7 +8,7 @@ total gives up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from agentv_ci.analysis.comparison.metric_changes import (
     Limit,
     limit_changes,
     quality_changes,
+    sides,
     trials_of,
 )
 from agentv_ci.analysis.statistics.exact_tests import (
@@ -27,7 +28,9 @@ from agentv_ci.analysis.statistics.exact_tests import (
     Trials,
     cochran_mantel_haenszel,
     fisher,
+    rises,
 )
+from agentv_ci.base.mappings import gathered, grouped
 from agentv_ci.base.text import counted, first_few, listed
 from agentv_ci.contracts.base import Verdict
 from agentv_ci.contracts.comparison import MetricChange, Statement
@@ -162,8 +165,7 @@ def _judged(pairs: Sequence[CasePair], targets: Sequence[str], terms: Terms) -> 
         *limit_changes(pairs, targets, terms.limits, SHARE_OF_LIMITS * alpha, confidence),
     )
     calls = dropped(trials, wrong_calls(confidence))
-    called = [pair for pair, is_called in zip(pairs, calls, strict=True) if is_called]
-    return _Judged(metrics, tuple(map(_named, called)))
+    return _Judged(metrics, tuple(map(_named, compress(pairs, calls))))
 
 
 def _of_total(cases: Sequence[Trials], terms: Terms) -> float:
@@ -191,15 +193,7 @@ def _could_change(
 
     They could make the head worse or not, or a statement that passes false.
     """
-    worst: list[tuple[str, Trials]] = []
-    best: list[tuple[str, Trials]] = []
-    for base, head in pairs:
-        known = trials_of((base, head))
-        before, now = _missing(base), _missing(head)
-        whole = known._replace(base=known.base + before, head=known.head + now)
-        passed_before, passed_now = known.base_passed + before, known.head_passed + now
-        worst.append((head.target, whole._replace(base_passed=passed_before)))
-        best.append((head.target, whole._replace(head_passed=passed_now)))
+    worst, best = _extremes(pairs)
     metrics = len({change.metric for change in judged.metrics if change.allowed is None})
     least = _by_trials(worst, targets, metrics, terms)
     most = _by_trials(best, targets, metrics, terms)
@@ -208,38 +202,50 @@ def _could_change(
     if judged.verdict == "better" and least != "better":
         return True
     # A case without any graded trial has lost its verdict, which is said of it.
-    graded = (trials for pair, (_, trials) in zip(pairs, worst, strict=True) if is_graded(pair))
-    return passes and any(_is_suspect(trials, terms) for trials in graded)
+    graded = compress(worst, map(is_graded, pairs))
+    return passes and any(_is_suspect(trials, terms) for _, trials in graded)
+
+
+_Targeted = tuple[str, Trials]
+"""The target of a case, and its trials."""
+
+
+def _extremes(pairs: Iterable[CasePair]) -> tuple[list[_Targeted], list[_Targeted]]:
+    """Return all trials, those without a verdict as bad for the head as can be, and as good."""
+    worst: list[_Targeted] = []
+    best: list[_Targeted] = []
+    for base, head in pairs:
+        known = trials_of((base, head))
+        before, now = _missing(base), _missing(head)
+        whole = known._replace(base=known.base + before, head=known.head + now)
+        passed_before, passed_now = known.base_passed + before, known.head_passed + now
+        worst.append((head.target, whole._replace(base_passed=passed_before)))
+        best.append((head.target, whole._replace(head_passed=passed_now)))
+    return worst, best
 
 
 def _by_trials(
-    cases: Sequence[tuple[str, Trials]], targets: Sequence[str], metrics: int, terms: Terms
+    cases: Sequence[_Targeted], targets: Sequence[str], metrics: int, terms: Terms
 ) -> Literal["worse", "better", "undecided"]:
     """Return what trials alone state; each of the metrics has its share of the probability."""
     known = [(target, trials) for target, trials in cases if trials.base and trials.head]
+    by_target = gathered(known)
     every = [trials for _, trials in known]
     groups = [every] if every else []
-    for target in targets:
-        of_target = [trials for name, trials in known if name == target]
-        if of_target:
-            groups.append(of_target)
-
+    groups += [by_target[target] for target in targets if target in by_target]
     level = _of_total(every, terms) / ((1 + len(targets)) * max(1, metrics))
     if any(cochran_mantel_haenszel(group) <= level for group in groups):
         return "worse"
     if any(dropped(every, wrong_calls(terms.confidence))):
         return "worse"
-    for group in groups:
-        if cochran_mantel_haenszel([trials.reversed for trials in group]) <= level:
-            return "better"
+    if any(cochran_mantel_haenszel(rises(group)) <= level for group in groups):
+        return "better"
     return "undecided"
 
 
 def _missing_of(pairs: Sequence[CasePair]) -> Missing:
-    return Missing(
-        before=sum(_missing(base) for base, _ in pairs),
-        now=sum(_missing(head) for _, head in pairs),
-    )
+    before, now = sides(pairs)
+    return Missing(sum(map(_missing, before)), sum(map(_missing, now)))
 
 
 def _missing(outcome: CaseOutcome) -> int:
@@ -296,25 +302,29 @@ def _incomparable(
             cases = f"{counted(len(worse), 'case')} with a changed question or evaluators"
             yield f"{cases} and a worse verdict than in {base}: {first_few(worse)}"
     yield from _other_models(comparable, base)
-    before = _names(old.makeup.judges for old, _ in comparable)
-    now = _names(new.makeup.judges for _, new in comparable)
+    before, now = map(_judges, sides(comparable))
     if before and now and before != now:
         yield f"{base} was judged by {listed(sorted(before))}, this run by {listed(sorted(now))}"
 
 
 def _other_models(pairs: Sequence[CasePair], base: str) -> Iterator[str]:
     """Yield the targets that other models answered than before."""
-    by_target: dict[str, list[CasePair]] = {}
-    for old, new in pairs:
-        if old.target == new.target:
-            by_target.setdefault(new.target, []).append((old, new))
-    for target, own in by_target.items():
-        before = _names(old.makeup.models for old, _ in own)
-        now = _names(new.makeup.models for _, new in own)
+    same = filter(_has_same_target, pairs)
+    for target, own in grouped(same, lambda pair: pair[1].target).items():
+        before, now = map(_models, sides(own))
         if before and now and before != now:
             models = f"{listed(sorted(before))} in {base}, and by {listed(sorted(now))} now"
             yield f"questions to target {target} were answered by {models}"
 
 
-def _names(names: Iterable[Sequence[str]]) -> set[str]:
-    return set(chain.from_iterable(names))
+def _has_same_target(pair: CasePair) -> bool:
+    before, now = pair
+    return before.target == now.target
+
+
+def _models(cases: Iterable[CaseOutcome]) -> set[str]:
+    return set(chain.from_iterable(case.makeup.models for case in cases))
+
+
+def _judges(cases: Iterable[CaseOutcome]) -> set[str]:
+    return set(chain.from_iterable(case.makeup.judges for case in cases))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
+from statistics import fmean
 from typing import Literal
 
 from msgspec import Struct
@@ -15,8 +16,13 @@ from agentv_ci.analysis.experiment.models import unplanned_models
 from agentv_ci.analysis.experiment.plan import ExperimentPlan
 from agentv_ci.analysis.experiment.preferences import preference_counts
 from agentv_ci.analysis.experiment.stopping import Planned, Stop, stop
-from agentv_ci.analysis.experiment.trials import CaseName, ExperimentTrials, Filling
-from agentv_ci.analysis.statistics.claims import Claim, MetricVerdict, claims, discoveries
+from agentv_ci.analysis.experiment.trials import (
+    CaseName,
+    ExperimentTrials,
+    Filling,
+    MeasuredTrial,
+)
+from agentv_ci.analysis.statistics.claims import Claim, MetricVerdict, claims_of_known, discoveries
 from agentv_ci.analysis.statistics.effects import Effect, Metric, Pair, effect
 from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.experiment import DETECT
@@ -121,7 +127,7 @@ class _Judge:
             verdict, reasons = "withheld", doubts
             withheld += doubts
         arms = [
-            _arm(name, plan.metrics, self._trials, among)
+            _arm(name, plan.metrics, self._trials.among(name, among))
             for name in (document.base_name, *plan.heads)
         ]
         return ExperimentReport(
@@ -156,7 +162,7 @@ class _Judge:
         return self.looks.counted
 
     def _withheld(self) -> Iterator[str]:
-        """Yield why there is no verdict: what differs besides the arms, and rows that do not count."""
+        """Yield why there is no verdict: more than the arms differs, or rows do not count."""
         yield from self._plan.differences
         yield from _foreign(self._foreign)
         yield from unplanned_models(self._plan, self._trials)
@@ -169,8 +175,8 @@ class _Judge:
         """Return how many trials were not needed."""
         if self.looks.stopped is None:
             return 0
-        ran = sum(len(self._trials.of_arm(arm)) for arm in self._trials.by_arm)
-        return self._plan.trials - ran
+        ran = map(self._trials.of_arm, self._trials.by_arm)
+        return self._plan.trials - sum(map(len, ran))
 
     def _look(self, among: Counted) -> Stop | None:
         """Note what a look shows of the primary metric; return why the experiment may stop."""
@@ -179,16 +185,7 @@ class _Judge:
         for change in self._described(claimed):
             if not change.primary or change.estimate is None:
                 continue
-            look = Look(
-                cases=len(among),
-                trials=trials,
-                arm=change.arm,
-                estimate=change.estimate,
-                low=change.low,
-                high=change.high,
-                verdict=change.verdict,
-            )
-            self._looks.append(look)
+            self._looks.append(_look_at(change, cases=len(among), trials=trials))
         stops = list(map(self._stop, (claimed, *self._extremes(among))))
         if stops.count(stops[0]) < len(stops):
             return None
@@ -196,11 +193,14 @@ class _Judge:
 
     def _stop(self, claimed: _Claims) -> tuple[Stop | None, Sequence[str]]:
         """Return why the experiment may stop, and the verdicts that this rests on."""
-        deciding = [claim for (_, metric), claim in claimed.items() if self._decides(metric)]
-        known = [claim for claim in deciding if claim is not None]
-        if len(known) < len(deciding):
-            return None, ()
-        return stop(known, self._planned), [claim.verdict for claim in known]
+        deciding: list[Claim] = []
+        for (_, metric), claim in claimed.items():
+            if not self._decides(metric):
+                continue
+            if claim is None:
+                return None, ()
+            deciding.append(claim)
+        return stop(deciding, self._planned), [claim.verdict for claim in deciding]
 
     def _doubts(self, verdict: ExperimentVerdict, among: Counted) -> Iterator[str]:
         """Yield why the verdict may be due to values that are missing.
@@ -251,12 +251,8 @@ class _Judge:
         """
         wanted = list(product(self._plan.heads, self._plan.metrics))
         effects = [self._effect(metric, head, among, is_rising) for head, metric in wanted]
-        known = [effect for effect in effects if effect is not None]
-        claimed = iter(claims(known, self._plan.document.alpha))
-        return {
-            key: next(claimed) if effect is not None else None
-            for key, effect in zip(wanted, effects, strict=True)
-        }
+        claimed = claims_of_known(effects, self._plan.document.alpha)
+        return dict(zip(wanted, claimed, strict=True))
 
     def _described(self, claimed: _Claims) -> list[MetricEffect]:
         return [
@@ -289,6 +285,19 @@ class _Judge:
         if document.stop is not None:
             smallest = (document.detect or {}).get(metric.name, DETECT)
         return effect(metric, pairs, seed=document.seed, smallest=smallest)
+
+
+def _look_at(change: MetricEffect, *, cases: int, trials: int) -> Look:
+    assert change.estimate is not None, "only of what was measured"
+    return Look(
+        cases=cases,
+        trials=trials,
+        arm=change.arm,
+        estimate=change.estimate,
+        low=change.low,
+        high=change.high,
+        verdict=change.verdict,
+    )
 
 
 def _described(
@@ -346,14 +355,17 @@ def _verdict(effects: Sequence[MetricEffect]) -> tuple[ExperimentVerdict, list[s
     worse = [effect for effect in effects if effect.verdict == "worse"]
     if worse:
         return "worse", list(map(_sentence, worse))
-    deciding = [effect for effect in effects if effect.primary or effect.margin is not None]
-    undecided = [effect for effect in deciding if effect.verdict == "undecided"]
+    undecided = [effect for effect in effects if effect.verdict == "undecided" and _decides(effect)]
     if undecided:
         return "undecided", list(map(_sentence, undecided))
     primary = [effect for effect in effects if effect.primary]
     # Several arms: what holds of each of them.
     verdict = min((effect.verdict for effect in primary), key=FROM_WORST.index)
     return verdict, list(map(_sentence, primary))
+
+
+def _decides(effect: MetricEffect) -> bool:
+    return effect.primary or effect.margin is not None
 
 
 def _sentence(effect: MetricEffect) -> str:
@@ -392,10 +404,7 @@ def _unjudged(effects: Iterable[MetricEffect]) -> Iterator[str]:
             yield f"{pairs} of '{change.arm}' not judged by '{change.metric}', and not compared"
 
 
-def _arm(
-    name: str, metrics: Sequence[Metric], trials: ExperimentTrials, among: Counted
-) -> ArmFigures:
-    ran = trials.among(name, among)
+def _arm(name: str, metrics: Sequence[Metric], ran: Sequence[MeasuredTrial]) -> ArmFigures:
     targets, models = set[str](), set[str]()
     graded = crashed = 0
     for trial in ran:
@@ -404,11 +413,6 @@ def _arm(
             models.add(trial.model)
         graded += trial.is_graded
         crashed += trial.is_crash
-    means: dict[str, float] = {}
-    for metric in metrics:
-        values = [trial.values[metric.name] for trial in ran if metric.name in trial.values]
-        if values:
-            means[metric.name] = _mean(values)
     return ArmFigures(
         name=name,
         targets=tuple(sorted(targets)),
@@ -416,8 +420,17 @@ def _arm(
         trials=graded,
         errors=len(ran) - graded,
         crashed=crashed,
-        means=means,
+        means=dict(_means(metrics, ran)),
     )
+
+
+def _means(
+    metrics: Iterable[Metric], trials: Sequence[MeasuredTrial]
+) -> Iterator[tuple[str, float]]:
+    for metric in metrics:
+        values = [trial.values[metric.name] for trial in trials if metric.name in trial.values]
+        if values:
+            yield metric.name, _mean(values)
 
 
 def _changed_cases(
@@ -425,9 +438,9 @@ def _changed_cases(
 ) -> Iterator[CaseEffect]:
     """Yield the cases whose primary metric changed, those that are called changes first."""
     changed: list[CaseEffect] = []
-    for head in plan.heads:
-        effects = (_changed_case(plan, trials, {case: most}, head) for case, most in among.items())
-        changed += (effect for effect in effects if effect is not None)
+    for head, (case, most) in product(plan.heads, among.items()):
+        if (of_case := _changed_case(plan, trials, {case: most}, head)) is not None:
+            changed.append(of_case)
     tested = [effect.p_value for effect in changed if effect.p_value is not None]
     called = iter(discoveries(tested, plan.document.alpha))
     for index, change in enumerate(changed):
@@ -466,4 +479,4 @@ def _mean(values: Iterable[float]) -> float:
     known = [*values]
     if not known:
         return 0.0
-    return math.fsum(known) / len(known)
+    return fmean(known)

@@ -106,8 +106,8 @@ def _differing(cases: Mapping[CaseName, Sequence[PlanCase]], plan: Plan) -> Iter
     for what, scoring in (("judges or evaluators", _scoring), ("expectations", _expectations)):
         names: list[str] = []
         for (_, name), of_case in cases.items():
-            first, *others = (scoring(case, plan) for case in of_case)
-            if any(other != first for other in others):
+            scored = [scoring(case, plan) for case in of_case]
+            if scored.count(scored[0]) < len(scored):
                 names.append(shortened(name, MAX_NAME))
         if names:
             more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
@@ -117,7 +117,7 @@ def _differing(cases: Mapping[CaseName, Sequence[PlanCase]], plan: Plan) -> Iter
 
 def _scoring(case: PlanCase, plan: Plan) -> object:
     evaluators = [evaluator.model_dump(mode="json") for evaluator in case.evaluators]
-    judges = (plan.targets[key] for key in case.judges)
+    judges = map(plan.targets.__getitem__, case.judges)
     settings = [
         judge.model_dump(mode="json", exclude={"name"}, exclude_none=True) for judge in judges
     ]

@@ -9,15 +9,16 @@ McCulloch (1992), Variance components, chapter 3.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from msgspec import Struct
 
 from agentv_ci.analysis.statistics import sequence
 from agentv_ci.analysis.statistics.effects import LEAST_CLUSTERS, LEAST_ERROR, Metric, Pair
+from agentv_ci.analysis.statistics.inference import first_of, sum_of_inverses, sum_of_squares
 from agentv_ci.analysis.statistics.student import critical
+from agentv_ci.base.mappings import gathered
 
 MOST_TRIALS = 1_000
 LARGEST = 1.0
@@ -62,7 +63,7 @@ def spread_of_trials(trials: Iterable[tuple[str, float]]) -> Spread | None:
 
     Pass logarithms for the scale `ratio`. None without a case that has two trials.
     """
-    by_case = _by_case(trials)
+    by_case = gathered(trials)
     within = _within(by_case)
     if within is None:
         return None
@@ -80,13 +81,13 @@ def spread_of_pairs(metric: Metric, pairs: Iterable[Pair]) -> Spread | None:
         change = metric.change(pair)
         if change is not None:
             changes.append((pair.case, change))
-    by_case = _by_case(changes)
+    by_case = gathered(changes)
     within = _within(by_case)
     if within is None or len(by_case) < LEAST_CLUSTERS:
         return None
-    means = [math.fsum(values) / len(values) for values in by_case.values()]
-    from_trials = within * math.fsum(1 / len(values) for values in by_case.values()) / len(by_case)
-    between = max(0.0, _squares(means) / (len(means) - 1) - from_trials)
+    means = list(map(fmean, by_case.values()))
+    from_trials = within * sum_of_inverses(map(len, by_case.values())) / len(by_case)
+    between = max(0.0, sum_of_squares(means) / (len(means) - 1) - from_trials)
     largest = max(abs(change) for _, change in changes)
     return Spread(within=within, between=between, largest=largest)
 
@@ -118,9 +119,8 @@ def trials_needed(spread: Spread, design: Design, change: float) -> int | None:
     """
     if 2.0 ** (1 - design.cases) > design.alpha:
         return None
-    candidates = range(1, MOST_TRIALS + 1)
-    index = bisect_left(candidates, True, key=lambda trials: _finds(spread, design, trials, change))
-    return candidates[index] if index < len(candidates) else None
+    numbers = range(1, MOST_TRIALS + 1)
+    return first_of(numbers, lambda trials: _finds(spread, design, trials, change))
 
 
 def _finds(spread: Spread, design: Design, trials: int, change: float) -> bool:
@@ -150,20 +150,8 @@ def _errors_needed(design: Design, drift: float) -> float:
     return critical(alpha, design.cases - 1)
 
 
-def _by_case(values: Iterable[tuple[str, float]]) -> Mapping[str, Sequence[float]]:
-    by_case: dict[str, list[float]] = {}
-    for case, value in values:
-        by_case.setdefault(case, []).append(value)
-    return by_case
-
-
 def _within(by_case: Mapping[str, Sequence[float]]) -> float | None:
     degrees = sum(map(len, by_case.values())) - len(by_case)
     if not degrees:
         return None
-    return math.fsum(map(_squares, by_case.values())) / degrees
-
-
-def _squares(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values)
+    return math.fsum(map(sum_of_squares, by_case.values())) / degrees

@@ -87,11 +87,7 @@ def _name(arm: str, case: CaseName) -> str:
 def power_table(plan: Plan, spread: Spread, basis: str) -> PowerTable:
     """Return the table of a plan."""
     needed = trials_needed(spread, plan.design, plan.metric.scaled(plan.detect))
-    shown = {*NUMBERS}
-    if needed is not None:
-        shown.add(needed)
-    if plan.planned is not None:
-        shown.add(plan.planned)
+    shown = {*NUMBERS, *filter(None, (needed, plan.planned))}
     return PowerTable(
         metric=plan.metric.name,
         is_share=plan.metric.scale == "ratio",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import filterfalse
 from statistics import NormalDist
 from typing import Literal
 
@@ -32,7 +33,7 @@ def stop(primary: Sequence[Claim], planned: Planned) -> Stop | None:
     """
     if not primary:
         return None
-    undecided = [claimed for claimed in primary if not is_decided(claimed)]
+    undecided = list(filterfalse(is_decided, primary))
     if not undecided:
         return "decided"
     chances = [chance_of_decision(claimed, planned) for claimed in undecided]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -34,16 +35,16 @@ def metrics_of(document: ExperimentDocument) -> tuple[Metric, ...]:
 
     Of the others, a margin only asks whether they are not worse by more.
     """
-    primary, margins = document.primary_metric, document.margin or {}
-    return tuple(
-        Metric(
-            name,
-            scale="ratio" if name in MORE_IS_WORSE else "difference",
-            higher_is_better=name not in MORE_IS_WORSE,
-            margin=margins.get(name),
-            non_inferiority=name != primary,
-        )
-        for name in document.all_metrics
+    return tuple(map(partial(_metric, document), document.all_metrics))
+
+
+def _metric(document: ExperimentDocument, name: str) -> Metric:
+    return Metric(
+        name,
+        scale="ratio" if name in MORE_IS_WORSE else "difference",
+        higher_is_better=name not in MORE_IS_WORSE,
+        margin=(document.margin or {}).get(name),
+        non_inferiority=name != document.primary_metric,
     )
 
 
@@ -128,19 +129,23 @@ class ExperimentTrials:
         """
         if row.verdict == "skipped":
             return
-        case, has_verdict = (row.suite, row.eval_id), row.verdict not in UNGRADED
-        known = self.by_arm.setdefault(row.arm or row.target, {}).setdefault(case, {})
+        of_arm = self.by_arm.setdefault(row.arm or row.target, {})
+        known = of_arm.setdefault((row.suite, row.eval_id), {})
         if row.trial in known and known[row.trial].has_verdict:
-            self.doubled += has_verdict
+            self.doubled += row.verdict not in UNGRADED
             return
+        known[row.trial] = self._trial(row)
+
+    def _trial(self, row: ResultRow) -> MeasuredTrial:
         compared = any(result.compares_arms for result in row.evaluator_results)
         answer = digest_of(row.candidate_answer) if compared else ""
-        known[row.trial] = MeasuredTrial(
+        case = row.suite, row.eval_id
+        return MeasuredTrial(
             cluster=cluster_of(self._cluster_by, case, row.tags, row.metadata),
             digest=row.digest,
             target=row.target,
             model=row.model,
-            has_verdict=has_verdict,
+            has_verdict=row.verdict not in UNGRADED,
             is_crash=row.is_crash,
             error=f"{row.error_kind or 'error'}: {row.error}",
             values=dict(_measured(row, self._names)),
@@ -193,8 +198,7 @@ class ExperimentTrials:
         None without any above 0.
         """
         trials = (*self.among(base, among), *self.among(head, among))
-        values = [trial.values.get(metric, 0.0) for trial in trials]
-        above = [value for value in values if value > 0]
+        above = [value for trial in trials if (value := trial.values.get(metric, 0.0)) > 0]
         if not above:
             return None
         return min(above), max(above)
@@ -228,8 +232,11 @@ class ExperimentTrials:
     def _both(self, case: CaseName, most: int, base: str, head: str) -> Sequence[_Both]:
         before = self.by_arm.get(base, {}).get(case, {})
         now = self.by_arm.get(head, {}).get(case, {})
-        numbers = (number for number in before if number <= most and number in now)
-        return [_Both(number, before[number], now[number]) for number in numbers]
+        return [
+            _Both(number, trial, now[number])
+            for number, trial in before.items()
+            if number <= most and number in now
+        ]
 
 
 def _known(both: _Both) -> set[str]:
@@ -322,10 +329,7 @@ def _measured(row: ResultRow, names: Iterable[str]) -> Iterator[tuple[str, float
 
 
 def _value(row: ResultRow, metric: str) -> float | None:
-    """Return what a row measured.
-
-    None: nothing, as of an answer from a cache its cost and its time.
-    """
+    """Return what a row measured; None: nothing, as of a cached answer its cost and its time."""
     if row.verdict in UNGRADED and not row.is_crash:
         return None
     if row.cached and metric in ("cost", "duration"):

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 
 from msgspec import Struct
 
 from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
 from agentv_ci.analysis.health.verdicts import begin_of, finding
-from agentv_ci.base.text import counted, listed
+from agentv_ci.base.mappings import grouped
+from agentv_ci.base.text import counted, quoted
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.command_output import HealthFinding
 from agentv_ci.contracts.ledger import CaseLine
@@ -34,26 +35,23 @@ TIMES = 3.0
 
 def by_target(histories: Sequence[CaseHistory]) -> dict[str, list[CaseHistory]]:
     """Return the histories of each target."""
-    grouped: defaultdict[str, list[CaseHistory]] = defaultdict(list)
-    for history in histories:
-        grouped[history.key[2]].append(history)
-    return grouped
+    return grouped(histories, lambda history: history.key[2])
 
 
 def redundant(histories: Sequence[CaseHistory]) -> Iterator[HealthFinding]:
     """Yield the cases of one target whose verdicts change together, each with the others."""
     verdicts = {history.key: _verdicts(history) for history in histories}
     changing = [history for history in histories if verdicts[history.key].changes_often]
-    same: defaultdict[CaseKey, list[CaseKey]] = defaultdict(list)
+    same: defaultdict[CaseKey, list[str]] = defaultdict(list)
     for one, other in combinations(changing, 2):
         if verdicts[one.key].agrees(verdicts[other.key]):
-            same[one.key].append(other.key)
-            same[other.key].append(one.key)
+            same[one.key].append(other.key[1])
+            same[other.key].append(one.key[1])
     for history in changing:
         if history.key not in same:
             continue
-        ids = [case_id for _, case_id, _ in same[history.key]]
-        named = listed(f"'{name}'" for name in ids[:3])
+        ids = same[history.key]
+        named = quoted(ids[:3])
         begins, stops = verdicts[history.key].changes
         times = f"begins to pass {counted(begins, 'time')} and stops {counted(stops, 'time')}"
         message = f"has the verdicts of {named} in every run; each {times}"
@@ -111,11 +109,7 @@ def _far(
 
     With each, yield that value and the median of all cases.
     """
-    usual: list[tuple[CaseHistory, float]] = []
-    for history in histories:
-        values = [value for run in history.runs if (value := measure(run.case))]
-        if len(values) >= MIN_RUNS:
-            usual.append((history, statistics.median(values)))
+    usual = list(_usual(histories, measure))
     if len(usual) < MIN_CASES:
         return
     # Durations and costs differ by factors.
@@ -126,6 +120,16 @@ def _far(
     for history, value in usual:
         if value > limit:
             yield history, value, math.exp(middle)
+
+
+def _usual(
+    histories: Iterable[CaseHistory], measure: Callable[[CaseLine], float | None]
+) -> Iterator[tuple[CaseHistory, float]]:
+    """Yield the median of each case with enough values."""
+    for history in histories:
+        values = [value for run in history.runs if (value := measure(run.case))]
+        if len(values) >= MIN_RUNS:
+            yield history, statistics.median(values)
 
 
 def other_model(histories: Sequence[CaseHistory]) -> HealthFinding | None:

@@ -8,9 +8,15 @@ subject, Applied Psychological Measurement 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory
+from agentv_ci.analysis.health.histories import (
+    MIN_RUNS,
+    CaseHistory,
+    CaseRun,
+    pass_rate,
+    trials_of,
+)
 from agentv_ci.contracts.results import PRECISION
 
 LEAST_TRIALS = 2
@@ -24,26 +30,26 @@ def trial_correlation(cases: Sequence[CaseHistory]) -> float | None:
     None if too few runs could show it.
     """
     between = within = weight = 0.0
-    runs = degrees_within = degrees_between = 0
-    for case in cases:
-        lines = [run.case for run in case.graded if run.case.graded >= LEAST_TRIALS]
-        trials = sum(line.graded for line in lines)
-        passed = sum(line.passed for line in lines)
-        if len(lines) < MIN_RUNS or passed in (0, trials):
-            continue
+    number = degrees_within = degrees_between = 0
+    for runs, passed, trials in _mixed(cases):
         rate = passed / trials
-        runs += len(lines)
-        between += math.fsum(
-            line.graded * (line.passed / line.graded - rate) ** 2 for line in lines
-        )
-        within += math.fsum(line.passed * (1 - line.passed / line.graded) for line in lines)
-        degrees_between += len(lines) - 1
-        degrees_within += trials - len(lines)
-        weight += trials - sum(line.graded**2 for line in lines) / trials
-    if runs < LEAST_RUNS:
+        number += len(runs)
+        between += math.fsum(run.case.graded * (pass_rate(run) - rate) ** 2 for run in runs)
+        within += math.fsum(run.case.passed * (1 - pass_rate(run)) for run in runs)
+        degrees_between += len(runs) - 1
+        degrees_within += trials - len(runs)
+        weight += trials - sum(run.case.graded**2 for run in runs) / trials
+    if number < LEAST_RUNS:
         return None
     mean_between, mean_within = between / degrees_between, within / degrees_within
     spread = mean_between + (weight / degrees_between - 1) * mean_within
-    if not spread:
-        return None
-    return round(max(0.0, (mean_between - mean_within) / spread), PRECISION)
+    return round(max(0.0, (mean_between - mean_within) / spread), PRECISION) if spread else None
+
+
+def _mixed(cases: Iterable[CaseHistory]) -> Iterator[tuple[Sequence[CaseRun], int, int]]:
+    """Yield the runs of each case whose trials differ, and how many of how many passed."""
+    for case in cases:
+        runs = [run for run in case.graded if run.case.graded >= LEAST_TRIALS]
+        passed, trials = trials_of(runs)
+        if len(runs) >= MIN_RUNS and passed not in (0, trials):
+            yield runs, passed, trials

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import compress, pairwise
 from statistics import fmean
 
 from msgspec import Struct
 
-from agentv_ci.analysis.health.histories import CaseHistory, CaseRun
+from agentv_ci.analysis.health.histories import CaseHistory, CaseRun, pass_rate
 from agentv_ci.analysis.health.shifts import (
     Observation,
     Shift,
@@ -62,19 +62,28 @@ def series_of(history: CaseHistory) -> Series:
     runs = history.graded
     judged_runs: list[CaseRun] = []
     judged: list[Observation] = []
+    times: Counter[Hashable] = Counter()
     for run in history.runs:
-        for observation in _judged(run):
+        for answer, score in _judged(run):
             judged_runs.append(run)
-            judged.append(observation)
-    answers = Counter(answer for answer, _ in judged)
-    is_again = [answers[answer] > 1 for answer, _ in judged]
+            judged.append((answer, score))
+            times[answer] += 1
+    is_again = [times[answer] > 1 for answer, _ in judged]
     return Series(
         runs,
-        tuple(("", run.case.score or 0.0) for run in runs),
-        tuple(("", run.case.passed / run.case.graded) for run in runs),
+        tuple(map(_score, runs)),
+        tuple(map(_pass_rate, runs)),
         tuple(compress(judged, is_again)),
         tuple(compress(judged_runs, is_again)),
     )
+
+
+def _score(run: CaseRun) -> Observation:
+    return "", run.case.score or 0.0
+
+
+def _pass_rate(run: CaseRun) -> Observation:
+    return "", pass_rate(run)
 
 
 def _judged(run: CaseRun) -> Iterator[tuple[str, float]]:
@@ -126,35 +135,30 @@ def drifting_judge(history: CaseHistory, series: Series, shift: Shift) -> Health
 def drifting_provider(
     history: CaseHistory, series: Series, shift: Shift, fell_from: float | None
 ) -> HealthFinding:
-    """Return that answers to the same case became better or worse.
-
-    `fell_from` is the level before the first fall.
-    """
+    """Return that answers became better or worse; `fell_from` is the level before a first fall."""
     before, began = series.runs[shift.start - 1], series.runs[shift.start]
-    models: dict[str, str | None] = {}
-    reported = ""
-    if None is not before.case.model != began.case.model is not None:
-        models = {"model_before": before.case.model, "model_after": began.case.model}
-        reported = f"; the provider reports '{began.case.model}', and '{before.case.model}' before"
+    models, reported = _models(before, began)
     first = ""
     if fell_from is not None and fell_from - shift.before >= LEAST_SHIFT:
         first = f" and {fell_from:.2f} at first"
     since = f"{shift.after:.2f} since {began.run.time[:10]}, {shift.before:.2f} before{first}"
     same = f"though case and target have the same digest{_commits(before, began)}"
+    message = f"mean score {since}, {same}{reported}"
     action = (
         "name the version of the model in the target; see whether what the target runs was changed"
     )
     level = {"fell_from": round(fell_from, 4) if fell_from is not None else None}
-    return finding(
-        history,
-        "drifting-provider",
-        f"mean score {since}, {same}{reported}",
-        action,
-        **begin_of(began),
-        **_levels(shift),
-        **level,
-        **models,
-    )
+    more = {**begin_of(began), **_levels(shift), **level, **models}
+    return finding(history, "drifting-provider", message, action, **more)
+
+
+def _models(before: CaseRun, began: CaseRun) -> tuple[dict[str, str], str]:
+    """Return the models that the provider reports, and a text of them; neither if they agree."""
+    old, new = before.case.model, began.case.model
+    if old is None or new is None or old == new:
+        return {}, ""
+    text = f"; the provider reports '{new}', and '{old}' before"
+    return {"model_before": old, "model_after": new}, text
 
 
 def _commits(before: CaseRun, began: CaseRun) -> str:

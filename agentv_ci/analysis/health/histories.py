@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -31,9 +31,28 @@ class CaseHistory(Struct, frozen=True):
     runs: tuple[CaseRun, ...]
 
     @property
+    def answered(self) -> tuple[CaseRun, ...]:
+        """Runs with a new answer; a recorded one says nothing of who answers."""
+        return tuple(run for run in self.runs if not run.case.cached)
+
+    @property
     def graded(self) -> tuple[CaseRun, ...]:
-        """Runs with a score of a new answer; a recorded one says nothing of who answers."""
-        return tuple(run for run in self.runs if run.case.graded and not run.case.cached)
+        """Runs with a score of a new answer."""
+        return tuple(run for run in self.answered if run.case.graded)
+
+
+def trials_of(runs: Iterable[CaseRun]) -> tuple[int, int]:
+    """Return how many trials passed, and how many are graded."""
+    passed, graded = 0, 0
+    for run in runs:
+        passed += run.case.passed
+        graded += run.case.graded
+    return passed, graded
+
+
+def pass_rate(run: CaseRun) -> float:
+    """Return the share of the graded trials of a run that passed."""
+    return run.case.passed / run.case.graded
 
 
 def histories(runs: Sequence[LedgerRun]) -> list[CaseHistory]:

@@ -34,10 +34,6 @@ def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
     With a proof, also whether saturated ones would notice anything.
     """
     cases = histories(ledger.runs)
-    proofs = None
-    if proof is not None:
-        proofs = {(case.suite, case.id): case for case in proof.cases}
-    findings = sorted(_findings(cases, proofs), key=lambda found: KINDS.index(found.kind))
     times = [run.head.time for run in ledger.runs]
     return HealthReport(
         schema_=schema_id("health-v1"),
@@ -49,12 +45,19 @@ def health_of(ledger: Ledger, proof: Proof | None = None) -> HealthReport:
         unjudged=sum(len(case.runs) < MIN_RUNS for case in cases),
         false_alarms=FALSE_ALARMS,
         trial_correlation=trial_correlation(cases),
-        findings=tuple(findings),
+        findings=tuple(sorted(_findings(cases, proof), key=_rank)),
         damaged=tuple(f"{line.place}: {line.reason}" for line in ledger.damaged),
     )
 
 
-def _findings(cases: Sequence[CaseHistory], proofs: Proofs | None) -> Iterator[HealthFinding]:
+def _rank(found: HealthFinding) -> int:
+    return KINDS.index(found.kind)
+
+
+def _findings(cases: Sequence[CaseHistory], proof: Proof | None) -> Iterator[HealthFinding]:
+    proofs = None
+    if proof is not None:
+        proofs = {(case.suite, case.id): case for case in proof.cases}
     series = [(case, series_of(case)) for case in cases if len(case.runs) >= MIN_RUNS]
     level = FALSE_ALARMS / max(1, sum(own.tests for _, own in series))
     defects: set[CaseKey] = set()

@@ -22,11 +22,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from statistics import fmean
 from typing import NamedTuple
 
 from msgspec import Struct
+
+from agentv_ci.base.mappings import gathered
 
 LEAST = 5
 """Values that are needed before and after a change."""
@@ -76,7 +79,7 @@ def levels(values: Sequence[Observation], level: float) -> list[float]:
         return [*levels(values[:start], level), *levels(values[start:], level)]
     if not values:
         return []
-    return [math.fsum(value for _, value in values) / len(values)]
+    return [fmean(value for _, value in values)]
 
 
 def _split(values: Sequence[Observation], level: float) -> int | None:
@@ -99,20 +102,18 @@ class _Series(Struct, frozen=True):
 
 
 def _series(values: Sequence[Observation]) -> _Series:
-    by_stratum: defaultdict[Hashable, list[float]] = defaultdict(list)
-    for stratum, value in values:
-        by_stratum[stratum].append(value)
-    means = {stratum: math.fsum(own) / len(own) for stratum, own in by_stratum.items()}
+    means = {stratum: fmean(own) for stratum, own in gathered(values).items()}
     differences = [value - means[stratum] for stratum, value in values]
     total = math.fsum(difference * difference for difference in differences)
     deviation = math.sqrt(total / max(1, len(values))) or 1.0
     centred = tuple(difference / deviation for difference in differences)
+    strata = tuple(stratum for stratum, _ in values)
     squares: defaultdict[Hashable, float] = defaultdict(float)
-    for (stratum, _), difference in zip(values, centred, strict=True):
+    for stratum, difference in zip(strata, centred, strict=True):
         squares[stratum] += difference * difference
-    sizes = {stratum: len(own) for stratum, own in by_stratum.items()}
+    sizes = Counter(strata)
     variances = {stratum: total / max(1, sizes[stratum] - 1) for stratum, total in squares.items()}
-    return _Series(tuple(stratum for stratum, _ in values), centred, variances, sizes)
+    return _Series(strata, centred, variances, sizes)
 
 
 def _candidates(series: _Series) -> set[int]:
@@ -122,8 +123,7 @@ def _candidates(series: _Series) -> set[int]:
     """
     late: Counter[Hashable] = Counter()
     total, variance, length = 0.0, 0.0, len(series.centred)
-    sums: dict[int, float] = {}
-    deviations: dict[int, float] = {}
+    sums, deviations = dict[int, float](), dict[int, float]()
     for start in range(length - 1, LEAST - 1, -1):
         stratum = series.strata[start]
         size, number = series.sizes[stratum], late[stratum]
@@ -143,13 +143,17 @@ def _log_bound(series: _Series, begin: int) -> float:
 
     The regression has an intercept log r for each stratum, and the slope λ.
     """
-    late = Counter(series.strata[begin:])
-    # A stratum on one side only says nothing of the change.
-    mixed = {name for name, number in late.items() if number < series.sizes[name]}
-    ways = math.fsum(_log_choices(series.sizes[name], late[name]) for name in mixed)
-    odds = {name: math.log(late[name] / (series.sizes[name] - late[name])) for name in mixed}
-    points = _points(series, begin, mixed)
-    return min(0.0, _surprise(points, _fitted(points, _Regression(0.0, odds))) - ways)
+    log_ways: list[float] = []
+    odds: dict[Hashable, float] = {}
+    for name, late in Counter(series.strata[begin:]).items():
+        early = series.sizes[name] - late
+        # A stratum on one side only says nothing of the change.
+        if early:
+            log_ways.append(_log_choices(series.sizes[name], late))
+            odds[name] = math.log(late / early)
+    points = _points(series, begin, odds.keys())
+    surprise = _surprise(points, _fitted(points, _Regression(0.0, odds)))
+    return min(0.0, surprise - math.fsum(log_ways))
 
 
 def _points(series: _Series, begin: int, strata: AbstractSet[Hashable]) -> list[_Point]:
@@ -232,19 +236,7 @@ def _softplus(value: float) -> float:
 
 def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | None:
     """Return the step of Newton's method; None where the values leave nothing to improve."""
-    gradient, curvature = 0.0, 0.0
-    # Of each stratum: the derivative by its intercept, the second one, and that by the intercept
-    # and the slope.
-    own = {name: [0.0, 0.0, 0.0] for name in regression.intercepts}
-    for name, value, number, late in points:
-        share = math.exp(-_softplus(-regression.intercepts[name] - regression.slope * value))
-        error, weight = number * share - late, number * share * (1 - share)
-        gradient += error * value
-        curvature += weight * value * value
-        sums = own[name]
-        sums[0] += error
-        sums[1] += weight
-        sums[2] += weight * value
+    gradient, curvature, own = _derivatives(points, regression)
     if any(second < NEGLIGIBLE**2 for _, second, _ in own.values()):
         return None
     rest = curvature - math.fsum(cross * cross / second for _, second, cross in own.values())
@@ -258,18 +250,38 @@ def _step(points: Sequence[_Point], regression: _Regression) -> _Regression | No
     return _Regression(slope, intercepts)
 
 
+def _derivatives(
+    points: Iterable[_Point], regression: _Regression
+) -> tuple[float, float, Mapping[Hashable, Sequence[float]]]:
+    """Return the first and second derivatives of the surprise by the slope.
+
+    Also, of each stratum, the derivative by its intercept, the second one, and that by the
+    intercept and the slope.
+    """
+    gradient, curvature = 0.0, 0.0
+    own = {name: [0.0, 0.0, 0.0] for name in regression.intercepts}
+    for name, value, number, late in points:
+        share = math.exp(-_softplus(-regression.intercepts[name] - regression.slope * value))
+        error, weight = number * share - late, number * share * (1 - share)
+        gradient += error * value
+        curvature += weight * value * value
+        sums = own[name]
+        sums[0] += error
+        sums[1] += weight
+        sums[2] += weight * value
+    return gradient, curvature, own
+
+
 def _shift(values: Sequence[Observation], start: int, begin: int) -> Shift:
     """Return a change with the means before and after.
 
     A value of a stratum is compared with the stratum's mean.
     """
-    by_stratum: defaultdict[Hashable, list[float]] = defaultdict(list)
-    for stratum, value in values[:start]:
-        by_stratum[stratum].append(value)
+    by_stratum = gathered(values[:start])
     before: list[float] = []
     after: list[float] = []
     for stratum, value in values[start:]:
         if stratum in by_stratum:
-            before.append(math.fsum(by_stratum[stratum]) / len(by_stratum[stratum]))
+            before.append(fmean(by_stratum[stratum]))
             after.append(value)
-    return Shift(begin + start, math.fsum(before) / len(before), math.fsum(after) / len(after))
+    return Shift(begin + start, fmean(before), fmean(after))

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from statistics import variance
 
-from agentv_ci.analysis.health.histories import MIN_RUNS, CaseHistory, CaseRun
+from agentv_ci.analysis.health.histories import (
+    MIN_RUNS,
+    CaseHistory,
+    CaseRun,
+    pass_rate,
+    trials_of,
+)
 from agentv_ci.analysis.health.shifts import Shift
 from agentv_ci.analysis.statistics.inference import rate_interval
 from agentv_ci.base.text import counted
@@ -58,10 +64,10 @@ def broken(history: CaseHistory) -> HealthFinding | None:
 
     At least half of its trials crash, or none is graded.
     """
-    runs = [run for run in history.runs if not run.case.cached]
+    runs = history.answered
     newest = [*takewhile(_is_broken, reversed(runs))][::-1]
     before = runs[: len(runs) - len(newest)]
-    crashed = sum(run.case.crashed for run in newest)
+    crashed = _crashed(newest)
     if len(newest) < BROKEN_RUNS or not (before or crashed):
         return None
     message = _broken_text(newest, crashed, is_all=not before)
@@ -75,6 +81,10 @@ def _is_broken(run: CaseRun) -> bool:
     return 2 * run.case.crashed >= run.case.trials or run.case.graded == 0
 
 
+def _crashed(runs: Iterable[CaseRun]) -> int:
+    return sum(run.case.crashed for run in runs)
+
+
 def _broken_text(runs: Sequence[CaseRun], crashed: int, *, is_all: bool) -> str:
     where = f"all {len(runs)} runs" if is_all else f"the last {len(runs)} runs"
     if not crashed:
@@ -86,7 +96,7 @@ def _broken_text(runs: Sequence[CaseRun], crashed: int, *, is_all: bool) -> str:
 
 
 def _before_text(runs: Sequence[CaseRun]) -> str:
-    passed, graded = _trials(runs)
+    passed, graded = trials_of(runs)
     if passed == graded:
         return f"passed in the {len(runs)} before"
     return f"{passed} of {counted(graded, 'trial')} passed in the {len(runs)} before"
@@ -98,7 +108,7 @@ def saturated(history: CaseHistory, proofs: Proofs | None) -> HealthFinding | No
     By a proof, also whether agents that do nothing pass it, too.
     """
     runs = history.graded
-    if len(runs) < MIN_RUNS or any(run.case.passed < run.case.graded for run in runs):
+    if len(runs) < MIN_RUNS or any(map(_has_misses, runs)):
         return None
     unknown = sum(not run.case.graded for run in history.runs)
     others = f" ({unknown} others have no verdict)" if unknown else ""
@@ -125,8 +135,8 @@ def _proven(history: CaseHistory, proofs: Proofs | None) -> tuple[str, str]:
 
 def dead(history: CaseHistory) -> HealthFinding | None:
     """Return that a case never passes."""
-    runs = [run for run in history.runs if not run.case.cached]
-    if len(runs) < MIN_RUNS or any(run.case.passed for run in runs):
+    runs = history.answered
+    if len(runs) < MIN_RUNS or any(map(_has_passes, runs)):
         return None
     scores = [run.case.score for run in runs if run.case.score is not None]
     if not scores:
@@ -155,27 +165,33 @@ def flaky(
         before, recent = runs[: onset.start], runs[onset.start :]
     if len(runs) < MIN_RUNS or not is_unsteady(recent):
         return None
-    passed, graded = _trials(recent)
     began = recent[0] if before else _first_exception(recent)
-    day = began.run.time[:10]
-    since, rate_before = f"the first exception was on {day}", None
-    if before:
-        passed_before, graded_before = _trials(before)
-        since, rate_before = f"since {day}, {_rate(before)} before", passed_before / graded_before
-    crashed = sum(run.case.crashed for run in recent)
-    crashes = f", {crashed} crashed" if crashed else ""
-    message = f"{_rate(recent)} of {counted(graded, 'trial')} passed{crashes}; {since}"
+    message = f"{_passed_text(recent)}; {_since(began, before)}"
     action = (
         "compare an answer that passes with one that does not; "
         "quarantine it, and ask for a majority of trials"
     )
-    rates = {"before": rate_before, "after": passed / graded}
+    rates = {"before": _share(before) if before else None, "after": _share(recent)}
     return finding(history, "flaky", message, action, **begin_of(began), **rates)
+
+
+def _passed_text(runs: Sequence[CaseRun]) -> str:
+    _, graded = trials_of(runs)
+    crashed = _crashed(runs)
+    crashes = f", {crashed} crashed" if crashed else ""
+    return f"{_share(runs):.0%} of {counted(graded, 'trial')} passed{crashes}"
+
+
+def _since(began: CaseRun, before: Sequence[CaseRun]) -> str:
+    day = began.run.time[:10]
+    if not before:
+        return f"the first exception was on {day}"
+    return f"since {day}, {_share(before):.0%} before"
 
 
 def is_unsteady(runs: Sequence[CaseRun]) -> bool:
     """Whether more than a few trials disagree with the others, beyond chance."""
-    passed, graded = _trials(runs)
+    passed, graded = trials_of(runs)
     if not graded:
         return False
     share = min(passed, graded - passed) / graded
@@ -190,10 +206,10 @@ def _independent_trials(runs: Sequence[CaseRun], share: float) -> float:
     Those of one run may be alike, so it is between one for each run and all (L. Kish (1965), Survey
     Sampling, chapter 5: the effective size of clusters).
     """
-    graded = sum(run.case.graded for run in runs)
+    _, graded = trials_of(runs)
     if len(runs) < 2:
         return graded
-    spread = variance(run.case.passed / run.case.graded for run in runs) / len(runs)
+    spread = variance(map(pass_rate, runs)) / len(runs)
     if not spread:
         return graded
     return max(len(runs), min(graded, share * (1 - share) / spread))
@@ -201,26 +217,25 @@ def _independent_trials(runs: Sequence[CaseRun], share: float) -> float:
 
 def passes_mostly(runs: Iterable[CaseRun]) -> bool:
     """Whether at least half of the trials pass."""
-    passed, graded = _trials(runs)
+    passed, graded = trials_of(runs)
     return 2 * passed >= graded
 
 
 def _first_exception(runs: Sequence[CaseRun]) -> CaseRun:
     """Return the first run in which a trial is not like most of all."""
-    if passes_mostly(runs):
-        return next(run for run in runs if run.case.passed < run.case.graded)
-    return next(run for run in runs if run.case.passed)
+    exceptions = filter(_has_misses if passes_mostly(runs) else _has_passes, runs)
+    return next(exceptions)
 
 
-def _trials(runs: Iterable[CaseRun]) -> tuple[int, int]:
-    """Return how many trials passed, and how many are graded."""
-    passed, graded = 0, 0
-    for run in runs:
-        passed += run.case.passed
-        graded += run.case.graded
-    return passed, graded
+def _has_misses(run: CaseRun) -> bool:
+    return run.case.passed < run.case.graded
 
 
-def _rate(runs: Sequence[CaseRun]) -> str:
-    passed, graded = _trials(runs)
-    return f"{passed / graded:.0%}"
+def _has_passes(run: CaseRun) -> bool:
+    return bool(run.case.passed)
+
+
+def _share(runs: Iterable[CaseRun]) -> float:
+    """Return the share of graded trials that passed."""
+    passed, graded = trials_of(runs)
+    return passed / graded

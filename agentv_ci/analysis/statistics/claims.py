@@ -60,6 +60,12 @@ def claims(effects: Sequence[Effect], alpha: float) -> tuple[Claim, ...]:
     return tuple(claim(effect, 1 - own) for effect, own in zip(effects, levels, strict=True))
 
 
+def claims_of_known(effects: Sequence[Effect | None], alpha: float) -> list[Claim | None]:
+    """Return the claims of effects, all at once; None where there is no effect."""
+    known = iter(claims([effect for effect in effects if effect is not None], alpha))
+    return [next(known) if effect is not None else None for effect in effects]
+
+
 def claim(effect: Effect, confidence: float) -> Claim:
     """Return what the interval of one metric says."""
     low, high = effect.interval(confidence)

@@ -17,12 +17,14 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
+from statistics import fmean
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agentv_ci.analysis.statistics import sequence
+from agentv_ci.analysis.statistics.inference import sum_of_inverses, sum_of_squares
 from agentv_ci.analysis.statistics.student import critical, two_sided_p
 
 Scale = Literal["difference", "ratio"]
@@ -252,7 +254,7 @@ def _of_mean(metric: Metric, clusters: Mapping[str, _Cases]) -> Effect:
     for cases in clusters.values():
         of_cluster = [_changes(metric, case) for case in cases.values()]
         changes += of_cluster
-        means.append([math.fsum(case) / len(case) for case in of_cluster])
+        means.append(list(map(fmean, of_cluster)))
     estimate, variance, degrees = _mean(means)
     unseen = _unseen(metric, changes, len(clusters))
     return Effect(
@@ -291,8 +293,7 @@ def _mean(clusters: Sequence[Sequence[float]]) -> tuple[float, float, float]:
         crossed.append(share**2 / (1 - share))
         parts.append(share**2)
     off_diagonal = math.fsum(crossed) ** 2 - math.fsum(value**2 for value in crossed)
-    degrees = 1 / (math.fsum(parts) + off_diagonal)
-    return mean, math.fsum(squares), degrees
+    return mean, math.fsum(squares), 1 / (math.fsum(parts) + off_diagonal)
 
 
 def _unseen(metric: Metric, cases: Sequence[Sequence[float]], clusters: int) -> float:
@@ -307,7 +308,7 @@ def _unseen(metric: Metric, cases: Sequence[Sequence[float]], clusters: int) -> 
     largest = max(map(abs, changes))
     if metric.scale == "difference" and {-1.0, 0.0, 1.0}.issuperset(changes):
         largest = 1.0
-    trials = math.fsum(1 / len(case) for case in cases)
+    trials = sum_of_inverses(map(len, cases))
     return largest**2 * trials / len(cases) ** 3 * clusters / (clusters - 1)
 
 
@@ -315,8 +316,7 @@ def _of_quantile(metric: Metric, share: float, clusters: Mapping[str, _Cases], s
     samples = [list(chain.from_iterable(cases.values())) for cases in clusters.values()]
     chance = random.Random(seed)  # noqa: S311  # a lottery, and the same one every time
     drawn = [_log_ratio(chance.choices(samples, k=len(samples)), share) for _ in range(DRAWS)]
-    mean = math.fsum(drawn) / DRAWS
-    variance = math.fsum((ratio - mean) ** 2 for ratio in drawn) / (DRAWS - 1)
+    variance = sum_of_squares(drawn) / (DRAWS - 1)
     number, degrees = len(clusters), len(clusters) - 1
     return Effect(
         metric=metric,

@@ -11,7 +11,7 @@ Mehta, N. R. Patel and R. Gray (1985), JASA 80.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
@@ -65,6 +65,11 @@ class Trials(NamedTuple):
         return Margins(self.base, self.head, self.base_passed + self.head_passed)
 
 
+def rises(cases: Iterable[Trials]) -> list[Trials]:
+    """Return cases with their sides exchanged, whose drops are rises."""
+    return [case.reversed for case in cases]
+
+
 def fisher(trials: Trials) -> float:
     """Return the probability of at most as many passes of the head by chance.
 
@@ -82,35 +87,39 @@ def cochran_mantel_haenszel(cases: Sequence[Trials]) -> float:
     """
     uncertain = [case for case in cases if case.margins.can_differ]
     passed = sum(case.head_passed for case in uncertain)
-    variance = math.fsum(_variance(case.margins) for case in uncertain)
+    variance = math.fsum(map(_variance, uncertain))
     if variance > EXACT_UP_TO:
-        mean = math.fsum(
-            case.head * case.margins.passed / (case.base + case.head) for case in uncertain
-        )
+        mean = math.fsum(map(_mean, uncertain))
         return NormalDist(mean, math.sqrt(variance)).cdf(passed + 0.5)
     fewest, chances = 0, [1.0]
     for case in uncertain:
         chances = _convolved(chances, _probabilities(case.margins))
-        fewest += case.margins.fewest
         skipped = next(index for index, chance in enumerate(chances) if chance > NEGLIGIBLE)
-        fewest += skipped
+        fewest += case.margins.fewest + skipped
         chances = chances[skipped:]
     return min(1.0, math.fsum(chances[: max(0, passed - fewest + 1)]))
+
+
+def _mean(case: Trials) -> float:
+    """Return the mean number of passes of the head by chance."""
+    return case.head * case.margins.passed / (case.base + case.head)
 
 
 @lru_cache(maxsize=4096)
 def attainable(margins: Margins) -> tuple[float, ...]:
     """Return Fisher's p-values of all ways to spread the passes, the largest drop first."""
     ways = _ways(margins)
-    total = sum(ways)
-    return tuple(below / total for below in accumulate(ways))
+    return _shares(accumulate(ways), sum(ways))
 
 
 @lru_cache(maxsize=4096)
 def _probabilities(margins: Margins) -> tuple[float, ...]:
     ways = _ways(margins)
-    total = sum(ways)
-    return tuple(number / total for number in ways)
+    return _shares(ways, sum(ways))
+
+
+def _shares(numbers: Iterable[int], total: int) -> tuple[float, ...]:
+    return tuple(number / total for number in numbers)
 
 
 def _ways(margins: Margins) -> list[int]:
@@ -122,8 +131,8 @@ def _ways(margins: Margins) -> list[int]:
     ]
 
 
-def _variance(margins: Margins) -> float:
-    base, head, passed = margins
+def _variance(case: Trials) -> float:
+    base, head, passed = case.margins
     total = base + head
     return base * head * passed * (total - passed) / (total * total * (total - 1))
 

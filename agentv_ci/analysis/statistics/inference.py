@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from statistics import NormalDist
+from collections.abc import Callable, Iterable, Sequence
+from operator import truediv
+from statistics import NormalDist, fmean
 
 from agentv_ci.analysis.statistics.exact_tests import Trials
 from agentv_ci.contracts.results import PRECISION
@@ -75,8 +76,9 @@ def mean_rate_change_interval(cases: Sequence[Trials], confidence: float) -> tup
     It is within what can change. Each case weighs the same. Cases that differ only make the
     interval wider than needed.
     """
-    passed_0, trials_0 = _mean_rate([(case.base_passed, case.base) for case in cases])
-    passed_1, trials_1 = _mean_rate([(case.head_passed, case.head) for case in cases])
+    base_passed, base, head_passed, head = zip(*cases, strict=True)
+    passed_0, trials_0 = _mean_rate(base_passed, base)
+    passed_1, trials_1 = _mean_rate(head_passed, head)
     rate_0, rate_1 = passed_0 / trials_0, passed_1 / trials_1
     low_0, high_0 = rate_interval(passed_0, trials_0, confidence)
     low_1, high_1 = rate_interval(passed_1, trials_1, confidence)
@@ -85,13 +87,26 @@ def mean_rate_change_interval(cases: Sequence[Trials], confidence: float) -> tup
     return round(max(-rate_0, low), PRECISION), round(min(1 - rate_0, high), PRECISION)
 
 
-def _mean_rate(cases: Sequence[tuple[int, int]]) -> tuple[float, float]:
+def _mean_rate(passed: Sequence[int], numbers: Sequence[int]) -> tuple[float, float]:
     """Return the passes and trials of one case with the mean rate of these.
 
-    Its rate is as precise as that mean.
+    Its rate is as precise as that mean. Of each case, it is given the passes and the number of
+    trials.
     """
-    trials = len(cases) ** 2 / math.fsum(1 / number for _, number in cases)
-    return trials * math.fsum(passed / number for passed, number in cases) / len(cases), trials
+    cases = len(numbers)
+    trials = cases**2 / sum_of_inverses(numbers)
+    return trials * math.fsum(map(truediv, passed, numbers)) / cases, trials
+
+
+def sum_of_inverses(numbers: Iterable[int]) -> float:
+    """Return Σ 1/n: of numbers of trials, what the variance of a mean of rates grows with."""
+    return math.fsum(1 / number for number in numbers)
+
+
+def sum_of_squares(values: Sequence[float]) -> float:
+    """Return the sum of the squared differences from the mean."""
+    mean = fmean(values)
+    return math.fsum((value - mean) ** 2 for value in values)
 
 
 def _correlation(base: Sequence[bool], head: Sequence[bool]) -> float:
@@ -127,8 +142,12 @@ def smallest_loss(better: int, most: int, alpha: float) -> int | None:
 
     None: more than `most`.
     """
-    candidates = range(better + 1, most + 1)
-    index = bisect_left(candidates, True, key=lambda worse: mcnemar(worse, better) <= alpha)
+    return first_of(range(better + 1, most + 1), lambda worse: mcnemar(worse, better) <= alpha)
+
+
+def first_of(candidates: Sequence[int], is_enough: Callable[[int], bool]) -> int | None:
+    """Return the first number that is enough, if all larger ones are, too; None without one."""
+    index = bisect_left(candidates, True, key=is_enough)
     return candidates[index] if index < len(candidates) else None
 
 
@@ -139,7 +158,7 @@ def wilcoxon(differences: Sequence[float]) -> tuple[float, bool]:
     are ignored. The p-value is exact, also with ties, up to EXACT_UP_TO differences. With more, it
     is the normal approximation with a correction for ties.
     """
-    changed = [difference for difference in differences if difference]
+    changed = list(filter(None, differences))
     if not changed:
         return 1.0, False
     ranks = _doubled_ranks(list(map(abs, changed)))
@@ -181,10 +200,7 @@ def detectable_mean_drop(
     """
     if len(differences) < 2:
         return None
-    mean = math.fsum(differences) / len(differences)
-    variance = math.fsum((difference - mean) ** 2 for difference in differences) / (
-        len(differences) - 1
-    )
+    variance = sum_of_squares(differences) / (len(differences) - 1)
     factor = quantile(confidence) + NormalDist().inv_cdf(power)
     return round(factor * math.sqrt(variance / len(differences)), PRECISION)
 
