@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import Any
 
+from dask import config
 from distributed import Client, LocalCluster, Security
 from distributed.client import Future, FutureCancelledError
 from distributed.comm import CommClosedError
@@ -30,6 +31,8 @@ from agentv_ci.execute.run_services import ClusterOptions
 from agentv_ci.version import __version__
 
 LOOPBACK = "127.0.0.1"
+NO_PAGES = {f"distributed.{kind}.http.routes": [] for kind in ("scheduler", "worker", "nanny")}
+"""Without TLS, everyone on the machine could read pages about tasks, logs and call stacks."""
 CONNECT_S = 10.0
 WORKERS_S = 30.0
 BEGIN_TRIES = 3
@@ -248,6 +251,8 @@ async def open_cluster(
 def _local_cluster(
     number: int, variables: Mapping[str, str], workers: int | None, security: Security
 ) -> LocalCluster:
+    # For these and the workers that they start. Not for a moment: servers read it when they begin.
+    config.set(NO_PAGES)
     return LocalCluster(
         security=security,
         host=LOOPBACK,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
 
@@ -462,6 +463,18 @@ def test_cluster_of_this_machine(project: Project) -> None:
     assert done.code == 0, done
     assert {row["worker"] for row in project.rows()} <= {"0", "1"}
     assert len(project.rows()) == 3
+
+
+async def test_cluster_of_this_machine_shows_no_pages() -> None:
+    async with open_cluster(ClusterOptions(None, 1), os.environ, 1) as cluster:
+        known = await cluster._client.scheduler.identity()  # noqa: SLF001
+        ports = [server["services"]["dashboard"] for server in (known, *known["workers"].values())]
+        assert len(ports) == 2
+        for port, page in product(ports, ("health", "metrics", "info/main/workers.html")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET /{page} HTTP/1.0\r\n\r\n".encode())
+            assert b" 404 " in await reader.readline()
+            writer.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*wait_for:pytest.PytestUnraisableExceptionWarning")
