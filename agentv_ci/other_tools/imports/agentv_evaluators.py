@@ -78,7 +78,9 @@ def _one(draft: Draft, place: Place, context: CaseContext) -> list[Evaluator]:
         found = tool_calls(draft, plain, fields.take("value"), negated=negated)
         made = None if found is None else [found]
     elif fields.take("transform") is None:
-        made = _of_kind(draft, fields, kind, context)
+        made = _of_kind(draft, fields, plain, context)
+        if plain != kind:
+            common["negate"] = common.get("negate") is not True
     else:
         made = None
     if made is None:

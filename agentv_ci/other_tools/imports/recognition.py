@@ -85,6 +85,8 @@ def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
 
 def _dataset_kind(rows: list[JsonValue]) -> ImportKind | None:
     first = value_at(rows, 0)
+    if isinstance(first, dict) and {"id", "vars"} <= first.keys():
+        return "agentv"
     if not isinstance(first, dict) or "input" not in first:
         return None
     if first.keys() & {"criteria", "assertions"}:

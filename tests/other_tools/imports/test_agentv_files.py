@@ -236,3 +236,13 @@ def test_a_container_of_an_environment_is_that_of_the_workspace(project: Project
     assert made["execution"]["workspace"] == {"isolation": "container", "image": "python:3.12"}
     report = project.text("ours/MIGRATION.md")
     assert all(f"`environment.{each}`" in report for each in ("context", "env"))
+
+
+def test_checks_called_not_are_negated(project: Project) -> None:
+    checks = [
+        {"type": f"not-{kind}", "value": "a", **more}
+        for kind in ("contains", "icontains")
+        for more in ({}, {"negate": True})
+    ]
+    case = imported(project, {"tests": [{**CASE, "assertions": checks}]})["evalcases"][0]
+    assert [each.get("negate", False) for each in case["evaluators"]] == [True, False] * 2

@@ -44,6 +44,7 @@ LINES = {
     "deepeval": {"input": "a", "actual_output": "b"},
     "agentv": {"id": "a", "input": "b", "criteria": "c"},
 }
+OF_AGENTV_5 = {"id": "a", "vars": {"input": "b"}, "assert": ["Greets"]}
 
 
 @pytest.mark.parametrize(("name", "data", "kind"), CASES)
@@ -51,7 +52,7 @@ def test_documents_are_recognized(name: str, data: Any, kind: str | None) -> Non
     assert kind_of(Path(name), data, "") == kind
 
 
-@pytest.mark.parametrize(("kind", "row"), LINES.items())
+@pytest.mark.parametrize(("kind", "row"), [*LINES.items(), ("agentv", OF_AGENTV_5)])
 def test_lines_are_recognized(kind: str, row: Any) -> None:
     assert kind_of(Path("a.jsonl"), None, json.dumps(row) + "\n{}\n") == kind
 
