@@ -24,7 +24,7 @@ from agentv_ci.app.documents.previews import diff_plans, estimate_run, planned_c
 from agentv_ci.base.atomic import refuse_to_overwrite, write_whole
 from agentv_ci.base.text import counted
 from agentv_ci.cli.console import one_line, show_count, show_line, show_warnings_of
-from agentv_ci.cli.listing import dollars, show_cases, show_table, time_text
+from agentv_ci.cli.listing import estimated_dollars, show_cases, show_table, time_text
 from agentv_ci.cli.options import (
     EVALS,
     FILE,
@@ -283,4 +283,4 @@ def _estimate_rows(estimate: Estimate) -> list[tuple[str, ...]]:
 def _figures(
     requests: int, tokens_in: int, tokens_out: int, cost_usd: float | None
 ) -> tuple[str, str, str, str]:
-    return f"{requests:,}", f"{tokens_in:,}", f"{tokens_out:,}", dollars(cost_usd)
+    return f"{requests:,}", f"{tokens_in:,}", f"{tokens_out:,}", estimated_dollars(cost_usd)

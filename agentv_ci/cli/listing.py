@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from agentv_ci.base.text import counted
-from agentv_ci.base.text import dollars as amount_text
+from agentv_ci.base.text import counted, dollars
 from agentv_ci.cli.console import one_line
 
 if TYPE_CHECKING:
@@ -44,12 +43,12 @@ def show_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
         click.echo("  ".join(padded).rstrip())
 
 
-def dollars(cost: float | None) -> str:
+def estimated_dollars(cost: float | None) -> str:
     """Return an estimated cost."""
     if cost is None:
         return "-"
     if cost < 1:
-        return amount_text(cost)
+        return dollars(cost)
     return f"${cost:,.2f}"
 
 

@@ -197,8 +197,10 @@ class Range(click.FloatRange):
         try:
             float(str(value))
         except ValueError:
-            most = f" to {self.max}, such as 0.9" if self.max is not None else " on"
-            self.fail(f"{value!r} is not a number from {self.min}{most}.", param, ctx)
+            bounds = f"of at least {self.min}"
+            if self.max is not None:
+                bounds = f"from {self.min} to {self.max}, such as 0.9"
+            self.fail(f"{value!r} is not a number {bounds}.", param, ctx)
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -267,8 +269,8 @@ workers_option = partial(
     "--workers",
     group="Run options",
     type=Count(min=1),
-    help="Run N cases in parallel, in any order (default: 1, one at a time, in order). "
-    "Overrides the `workers` of targets.",
+    help="Run N cases in parallel, in any order (default: as many as the `workers` of the "
+    "targets add up to, else one at a time, in order).",
 )
 
 
@@ -302,7 +304,7 @@ class GateOptions:
         help="Require this share of graded cases to pass.",
     )
     min_mean_score: float | None = gate_option(
-        "--min-mean-score", type=SHARE, metavar="X", help="Require mean score X."
+        "--min-mean-score", type=SHARE, metavar="X", help="Require a mean score of at least X."
     )
     max_errors: int | None = gate_option(
         "--max-errors", type=Count(min=0), help="Allow at most N errors."

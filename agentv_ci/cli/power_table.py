@@ -13,7 +13,7 @@ from agentv_ci.app.documents.commit_trees import CommitTrees
 from agentv_ci.app.results.power import power_of_experiment, power_of_results
 from agentv_ci.app.run.experiment import compile_experiment
 from agentv_ci.base.text import counted
-from agentv_ci.cli.listing import dollars, show_table, time_text
+from agentv_ci.cli.listing import estimated_dollars, show_table, time_text
 from agentv_ci.cli.selection_options import SelectionOptions
 from agentv_ci.contracts.command_output import PlannedTrials, PowerTable
 
@@ -59,7 +59,7 @@ def _row(each: PlannedTrials, table: PowerTable) -> Sequence[str]:
         mark = "needed"
     time = "-" if each.seconds is None else time_text(each.seconds)
     numbers = (f"{each.trials_per_case:,}", f"{each.trials:,}", _change(each.detectable, table))
-    return mark, *numbers, dollars(each.cost_usd), time
+    return mark, *numbers, estimated_dollars(each.cost_usd), time
 
 
 def _change(change: float | None, table: PowerTable) -> str:

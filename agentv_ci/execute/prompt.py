@@ -52,7 +52,7 @@ def build_request(
     guidelines = _guidelines(case, files)
     return Request(
         case_id=case.id,
-        prompt=_flat(case.input_messages, lambda part: _part(part, files)),
+        prompt=_prompt_text(case.input_messages, lambda part: _part(part, files)),
         task=_task(case.input_messages),
         guidelines=guidelines,
         chat=_chat(case.input_messages, files, guidelines),
@@ -73,7 +73,7 @@ def _guidelines(case: PlanCase, files: Files) -> str:
 def _task(messages: Sequence[PlanMessage]) -> str | None:
     """Return the question with its files named instead of shown; None if it shows none."""
     if any(map(_is_shown, chain.from_iterable(message.content for message in messages))):
-        return _flat(messages, part_outline)
+        return _prompt_text(messages, part_outline)
     return None
 
 
@@ -117,7 +117,7 @@ def plain_request(messages: Sequence[PlanMessage], *, cwd: Path, seed: int | Non
     """Return a conversation without files as a question."""
     return Request(
         case_id="scenario",
-        prompt=_flat(messages, lambda part: _part(part, {})),
+        prompt=_prompt_text(messages, lambda part: _part(part, {})),
         guidelines="",
         chat=_chat(messages, {}, ""),
         timeout_s=PLAIN_TIMEOUT_S,
@@ -152,11 +152,11 @@ def _block(path: str, text: str) -> str:
     return f'<file path="{path}">\n{text.strip()}\n</file>'
 
 
-def _flat(messages: Sequence[PlanMessage], say: Callable[[Part], str]) -> str:
+def _prompt_text(messages: Sequence[PlanMessage], say: Callable[[Part], str]) -> str:
     texts = [(message, text) for message in messages if (text := message.text(say))]
-    speaking = sum(not _only_guidelines(message) for message, _ in texts)
-    marked = speaking > 1 or any(message.role in ("assistant", "tool") for message in messages)
-    if not marked:
+    turns = sum(not _only_guidelines(message) for message, _ in texts)
+    has_replies = any(message.role in ("assistant", "tool") for message in messages)
+    if turns <= 1 and not has_replies:
         return "\n\n".join(text for _, text in texts)
     return "\n\n".join(f"@[{message.role.capitalize()}]:\n{text}" for message, text in texts)
 

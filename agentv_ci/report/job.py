@@ -50,9 +50,9 @@ def text(job: Job, limit: int, last: PastRun | None = None) -> str:
         main = _no_run(job.run)
     else:
         main = markdown.text(job.reported, left, last).rstrip("\n")
-    # If nothing ran, the changes explain why.
-    ran = job.reported is None or job.reported.report.counts.cases > 0
-    return "\n\n".join([main, *rest] if ran else [*rest, main]) + "\n"
+    # If a run had no case, the changes explain why.
+    is_empty = job.reported is not None and job.reported.report.counts.cases == 0
+    return "\n\n".join([*rest, main] if is_empty else [main, *rest]) + "\n"
 
 
 def _fitted(job: Job, limit: int) -> list[str]:

@@ -16,7 +16,7 @@ KINDS = ("type", "provider")
 
 
 class Renaming(NamedTuple):
-    """A key, or the kind of a part, and its name."""
+    """A key or a kind in another spelling, and its current name."""
 
     pointer: Pointer
     is_key: bool

@@ -30,7 +30,7 @@ def test_help_groups_options_and_lists_no_arguments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "default"),
     [
-        ("eval", "(default: 1, one at a time, in order)"),
+        ("eval", "else one at a time, in order)"),
         ("judge-check", "[default: 0.8;"),
         *(("github publish", f"[default: {choice}]") for choice in ("auto", "all", "gate")),
     ],

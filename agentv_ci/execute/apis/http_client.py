@@ -24,7 +24,7 @@ NOTHING = httpx.ByteStream(b"")
 OWN_HEADERS = {"accept": "*/*", "accept-encoding": ACCEPTED_ENCODINGS, "user-agent": "agentv-ci"}
 
 
-class Answer(Struct, frozen=True):
+class HttpAnswer(Struct, frozen=True):
     """The answer of a server."""
 
     status: int
@@ -37,9 +37,8 @@ class Answer(Struct, frozen=True):
 class HttpClient:
     """Posts bytes to one API.
 
-    Each question that waits has a client of its own, which later questions reuse.
-
-    A client that is shared does work for all its connections on every request.
+    A question takes an idle client or a new one, and puts it back. One client for all would check
+    all of its connections on every request.
     """
 
     def __init__(self, base_url: str, ca_bundle: str | None) -> None:
@@ -47,7 +46,7 @@ class HttpClient:
         self._context = trusted_certificates(base_url, ca_bundle)
         self._idle: list[httpx.AsyncClient] = []
 
-    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes) -> Answer:
+    async def post(self, path: str, *, headers: Mapping[str, str], content: bytes) -> HttpAnswer:
         """Return the answer, also of a redirect; raises ProviderError.
 
         The caller sets a time limit.
@@ -63,9 +62,11 @@ class HttpClient:
                 body = await _body(response)
             finally:
                 self._idle.append(client)
-        except UNREACHABLE as error:
-            raise _unreachable(error, self._base_url) from error
-        return Answer(response.status_code, response.headers, self._decompressed(body, response))
+        except REQUEST_ERRORS as error:
+            raise _request_failure(error, self._base_url) from error
+        return HttpAnswer(
+            response.status_code, response.headers, self._decompressed(body, response)
+        )
 
     def _new_client(self, url: httpx.URL) -> httpx.AsyncClient:
         proxy = proxy_for(url)
@@ -170,15 +171,15 @@ async def probe_status(url: str, *, timeout_s: float) -> int:
         transport = _transport(proxy_for(httpx.URL(url)), trusted_certificates(url, None))
         async with CookielessClient(transport=transport, timeout=timeout_s) as client:
             return (await client.get(url)).status_code
-    except UNREACHABLE as error:
-        raise _unreachable(error, url) from error
+    except REQUEST_ERRORS as error:
+        raise _request_failure(error, url) from error
 
 
-UNREACHABLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, OverflowError, ExceptionGroup)
+REQUEST_ERRORS = (httpx.HTTPError, httpx.InvalidURL, ValueError, OverflowError, ExceptionGroup)
 """ValueError, OverflowError: an invalid address."""
 
 
-def _unreachable(error: Exception, url: str) -> ProviderError:
+def _request_failure(error: Exception, url: str) -> ProviderError:
     """Return the failure of a request without an answer."""
     name = type(error).__name__
     match error:

@@ -9,7 +9,7 @@ from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import Environment, ProviderError
 from agentv_ci.execute.answers import one_line
-from agentv_ci.execute.apis.http_client import Answer, HttpClient, without_login
+from agentv_ci.execute.apis.http_client import HttpAnswer, HttpClient, without_login
 from agentv_ci.execute.apis.refusals import refused
 
 
@@ -37,7 +37,7 @@ class Transport:
             raise self._refused(answer, text, path)
         return _object(text)
 
-    def _refused(self, answer: Answer, text: str, path: str) -> ProviderError:
+    def _refused(self, answer: HttpAnswer, text: str, path: str) -> ProviderError:
         if 300 <= answer.status < 400:
             target = answer.headers.get("location", "nowhere")
             return ProviderError(

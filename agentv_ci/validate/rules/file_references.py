@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from agentv_ci.contracts.answer_evaluators import SchemaEvaluator
 from agentv_ci.contracts.attachments import LFS_POINTER
@@ -35,18 +36,26 @@ PROBLEMS: Mapping[FileState, tuple[str, str]] = {
 }
 
 
+class Inspected(NamedTuple):
+    """What is known of a referenced file."""
+
+    problem: tuple[str, str] | None
+    """A rule and its message."""
+    has_role_marker: bool
+
+
 def check(document: EvalDocument, evaluators: Evaluators, find: Finder) -> Iterator[Diagnostic]:
     """AV105, AV302, AV303, AV308 and AV318 for every file reference of an eval document."""
     if written := prompt_path(document.system_prompt):
         yield from check_reference(("system_prompt",), written, find)
-    inspected: dict[str, tuple[tuple[str, str] | None, bool]] = {}
+    inspected: dict[str, Inspected] = {}
     written_in = ((True, _of_messages(document)), (False, _of_evaluators(evaluators)))
     for is_message, references in written_in:
         for pointer, file_reference in references:
             if file_reference not in inspected:
                 path, file = find.file(file_reference)
                 problem = file_problem(file_reference, path, file, find)
-                inspected[file_reference] = problem, file.has_role_marker
+                inspected[file_reference] = Inspected(problem, file.has_role_marker)
             problem, has_role_marker = inspected[file_reference]
             # An empty schema is AV309.
             if problem is not None and not (pointer[-1] == "schema_file" and problem[0] == "AV303"):

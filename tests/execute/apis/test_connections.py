@@ -13,7 +13,7 @@ import pytest
 
 from agentv_ci.contracts.exchange import ProviderError
 from agentv_ci.execute.apis import http_client
-from agentv_ci.execute.apis.http_client import Answer, HttpClient
+from agentv_ci.execute.apis.http_client import HttpAnswer, HttpClient
 
 OK = b"HTTP/1.1 200 OK\r\n"
 HI = OK + b"content-length: 2\r\n\r\nhi"
@@ -63,11 +63,11 @@ async def raw_server(*replies: bytes, closes_from: int = 1_000, later: bytes = b
         yield server
 
 
-async def asked(server: RawServer, times: int = 1, *, every_s: float = 0) -> list[Answer]:
+async def asked(server: RawServer, times: int = 1, *, every_s: float = 0) -> list[HttpAnswer]:
     """Ask so often, one question after the other."""
     client = HttpClient(server.url, None)
     try:
-        answers: list[Answer] = []
+        answers: list[HttpAnswer] = []
         for _ in range(times):
             answers.append(await client.post("/ask", headers={}, content=b"question"))
             await asyncio.sleep(every_s)
@@ -76,7 +76,7 @@ async def asked(server: RawServer, times: int = 1, *, every_s: float = 0) -> lis
         await client.close()
 
 
-def bodies(answers: list[Answer]) -> list[bytes]:
+def bodies(answers: list[HttpAnswer]) -> list[bytes]:
     return [answer.body for answer in answers]
 
 
