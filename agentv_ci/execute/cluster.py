@@ -31,7 +31,9 @@ from agentv_ci.execute.run_services import ClusterOptions
 from agentv_ci.version import __version__
 
 LOOPBACK = "127.0.0.1"
-NO_PAGES = {f"distributed.{kind}.http.routes": [] for kind in ("scheduler", "worker", "nanny")}
+NO_PAGES: Mapping[str, list[str]] = {
+    f"distributed.{kind}.http.routes": [] for kind in ("scheduler", "worker", "nanny")
+}
 """Without TLS, everyone on the machine could read pages about tasks, logs and call stacks."""
 CONNECT_S = 10.0
 WORKERS_S = 30.0
