@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-from agentv_ci.app.prove.proof_file import read_proof
 from agentv_ci.app.run.files import Reports, reports_of_plugins
 from agentv_ci.cli.options import report_option
 from agentv_ci.errors import UsageError
 from agentv_ci.github.report_links import reports_in_workflow
 from agentv_ci.report.renderers import ReportFormat
 from agentv_ci.results.files import RESULTS_SUFFIXES, ResultsFormat, form_named
+
+if TYPE_CHECKING:
+    from agentv_ci.contracts.proof import Proof
 
 
 def form_and_name(form: ResultsFormat | None, out: str | None) -> ResultsFormat:
@@ -71,7 +73,13 @@ class ReportOptions:
         files = {name: cwd / getattr(self, name) for name in names}
         if self.proof is not None and files.keys().isdisjoint({"html", "markdown"}):
             raise UsageError("--proof requires --html or --markdown, which show it")
-        proof = read_proof(cwd / self.proof) if self.proof is not None else None
+        proof = _proof(cwd / self.proof) if self.proof is not None else None
         return reports_in_workflow(
             files, reports_of_plugins(self.report, cwd), os.environ, cwd, proof
         )
+
+
+def _proof(path: Path) -> Proof:
+    from agentv_ci.app.prove.proof_file import read_proof  # few runs have one
+
+    return read_proof(path)
