@@ -22,7 +22,7 @@ from agentv_ci.base.model_errors import refusals
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.diagnostics import Diagnostic
-from agentv_ci.contracts.plan import Plan, PlanCase, files_of, named_targets
+from agentv_ci.contracts.plan import Plan, PlanCase, files_of, named_targets, suites_by_path
 from agentv_ci.contracts.plan_evaluators import (
     PlanCompositeEvaluator,
     PlanEvaluator,
@@ -118,7 +118,7 @@ def _cases(path: Path, plan: Plan, start: int) -> Iterator[tuple[PlanCase, JsonO
 
     From one on that cannot be read alone, or is refused, read the plan as a whole.
     """
-    suites, seen = {suite.path for suite in plan.suites}, set[CaseKey]()
+    suites, seen = suites_by_path(plan).keys(), set[CaseKey]()
     number = 0
     try:
         with open_named(path) as file:
@@ -216,7 +216,7 @@ def _dangling(plan: Plan) -> Iterator[tuple[Pointer, str]]:
             yield ("files", sha256), f"the content of '{text.path}' does not match its digest"
         if "\0" in text.path:
             yield ("files", sha256, "path"), NUL_IN_PATH
-    suites = {suite.path for suite in plan.suites}
+    suites = suites_by_path(plan).keys()
     if len(suites) < len(plan.suites):
         yield ("suites",), "duplicate suite"
     seen: set[CaseKey] = set()

@@ -232,7 +232,7 @@ def _by_trials(
     by_target = gathered(known)
     every = [trials for _, trials in known]
     groups = [every] if every else []
-    groups += [by_target[target] for target in targets if target in by_target]
+    groups += filter(None, map(by_target.get, targets))
     level = _of_total(every, terms) / ((1 + len(targets)) * max(1, metrics))
     if any(cochran_mantel_haenszel(group) <= level for group in groups):
         return "worse"
