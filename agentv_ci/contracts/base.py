@@ -345,7 +345,7 @@ def spellings(contract: type[Authored]) -> Mapping[str, tuple[str, int]]:
         if info.validation_alias is not None:
             continue
         others = (to_camel(field), *contract.older_names.get(field, ()))
-        twins = (*others, *(to_camel(older) for older in contract.older_names.get(field, ())))
+        twins = (*others, *map(to_camel, contract.older_names.get(field, ())))
         for rank, spelling in enumerate((field, *twins)):
             accepted.setdefault(spelling, (field, rank))
     return accepted

@@ -159,7 +159,7 @@ def placeholders(template: str) -> tuple[str, ...]:
     `{{NAME}}` is literal.
     """
     names = (match["name"] for match in CLI_PLACEHOLDER.finditer(template))
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def gives_prompt(template: str) -> bool:
@@ -198,7 +198,7 @@ def quoted_placeholders(template: str) -> tuple[str, ...]:
     quoted = [match["escaped"] or match["name"] for match, is_quoted in words if is_quoted]
     # A shell may read unclosed quotes in any way.
     names = (*quoted, *placeholders(template)) if is_unclosed else quoted
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _words(template: str) -> tuple[Sequence[tuple[re.Match[str], bool]], bool]:

@@ -204,7 +204,7 @@ def cases_at_once(workers: int | None, answering: Collection[Target]) -> int:
     """
     if workers:
         return workers
-    own = [own_workers(target) for target in answering]
+    own = list(map(own_workers, answering))
     return sum(own) if any(number > 1 for number in own) else 1
 
 

@@ -96,7 +96,7 @@ async def against_base(
         )
     held = held_to(base.plan, compiled.plan, terms.pinned)
     lines = _Lines(compiled)
-    found = [lines.lowering(each) for each in held.lowered]
+    found = list(map(lines.lowering, held.lowered))
     found += [
         *await _stored(terms, terms.tree, root, variables),
         *_quarantine(compiled, terms, terms.tree, root),
@@ -238,7 +238,7 @@ async def _changed(path: Path, tree: Path, root: Path, variables: Mapping[str, s
 
 def _quarantine(compiled: CompiledPlan, terms: Terms, tree: Path, root: Path) -> Iterator[Lowering]:
     """Yield the entries that the change adds to the quarantine; that of the base branch counts."""
-    cases = {compiled.plan.key_of(case) for case in heads_of(compiled.plan)}
+    cases = set(map(compiled.plan.key_of, heads_of(compiled.plan)))
     try:
         before, after = (
             entries_of(path, cases, cwd=root, today=terms.today) if path.is_file() else ()

@@ -62,7 +62,7 @@ class Check(Struct, frozen=True):
         output: JsonObject = {
             "title": shortened(title, MAX_TITLE),
             "summary": shortened(self.summary, MAX_SUMMARY),
-            "annotations": [_annotation(each) for each in self.annotations[begin : begin + BATCH]],
+            "annotations": list(map(_annotation, self.annotations[begin : begin + BATCH])),
         }
         if begin + BATCH < len(self.annotations):
             return {"status": "in_progress", "output": output}

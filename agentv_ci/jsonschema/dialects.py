@@ -61,7 +61,7 @@ def check(schema: JsonObject | bool, value: JsonValue) -> list[str]:
 
 def _place(error: ValidationError) -> list[tuple[bool, int, str]]:
     """Return the sort key of an error: its path, numbers in numeric order."""
-    return [_step(step) for step in error.absolute_path]
+    return list(map(_step, error.absolute_path))
 
 
 def _step(step: str | int) -> tuple[bool, int, str]:
@@ -157,7 +157,7 @@ def _check_multiple(
 def _check_unique(
     _: _Descends, unique: JsonValue, value: JsonValue, __: JsonObject
 ) -> Iterator[ValidationError]:
-    if unique and isinstance(value, list) and len({_identity(item) for item in value}) < len(value):
+    if unique and isinstance(value, list) and len(set(map(_identity, value))) < len(value):
         yield ValidationError(f"{value!r} has non-unique elements")
 
 

@@ -331,7 +331,7 @@ def _unshared(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {key: _unshared(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return [_unshared(item) for item in value]
+        return list(map(_unshared, value))
     return value
 
 

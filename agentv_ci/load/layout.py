@@ -228,7 +228,7 @@ class _Layout:
 
         There is one above each line of `apart`.
         """
-        above = {self._first_comment(number) for number in apart}
+        above = set(map(self._first_comment, apart))
         kept: list[str] = []
         for number, line in enumerate(lines):
             if number in above and kept and kept[-1]:

@@ -56,9 +56,7 @@ class Repository:
         before this server.
         """
         values = chain.from_iterable(map(_values_in, self._dotenv_files()))
-        return Redactor(
-            secrets_of({}, {}, self.environ) | {each for each in values if worth_hiding(each)}
-        )
+        return Redactor(secrets_of({}, {}, self.environ) | set(filter(worth_hiding, values)))
 
     def _dotenv_files(self) -> Iterator[Path]:
         """Yield the files that a run in any folder would read its variables from."""

@@ -58,7 +58,7 @@ class EvalFile(pytest.File):
         except CannotGoOn as error:
             raise self.CollectError(error.message) from error
         heads = heads_of(compiled.plan)
-        keys = [compiled.plan.key_of(head) for head in heads]
+        keys = list(map(compiled.plan.key_of, heads))
         has_several = len({target for *_, target in keys}) > 1
         for index, (head, (_, case_id, target)) in enumerate(zip(heads, keys, strict=True)):
             name = f"{case_id}[{target}]" if has_several else case_id

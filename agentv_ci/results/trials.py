@@ -52,7 +52,7 @@ def verdict_of_trials(
         if any(result.verdict == "skipped" for result in results):
             return "skipped", 0.0
         return "error", 0.0
-    graded = [result for result in results if is_graded(result)]
+    graded = list(filter(is_graded, results))
     score = round(math.fsum(result.score for result in graded) / len(graded), PRECISION)
     passed = sum(result.verdict == "pass" for result in graded)
     if passed >= enough(planned, require):

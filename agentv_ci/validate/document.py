@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import filterfalse
 
 from msgspec.structs import replace
 
@@ -44,9 +45,7 @@ def validate(source: Source, context: DocumentContext) -> CheckedDocument:
     found = [*source.diagnostics, *refused]
     if len(refused) < MOST_EXPLAINED:
         found += [*check_spellings(contract, authored), *texts.check(authored)]
-        found += (
-            diagnostic for diagnostic in _rules(document, find) if not find.is_stand_in(diagnostic)
-        )
+        found += filterfalse(find.is_stand_in, _rules(document, find))
     if not found:
         return CheckedDocument(source, document, ())
     path = str(source.path)

@@ -92,7 +92,7 @@ def program_of(word: str) -> str:
 
 def is_system(path: Path) -> bool:
     """Whether a path is among the system's programs, which are always visible."""
-    return any(path.is_relative_to(folder) for folder in SYSTEM)
+    return any(map(path.is_relative_to, SYSTEM))
 
 
 def needed_by(files: Iterable[Path], program: Path | None, hidden: Hidden) -> Iterator[Path]:

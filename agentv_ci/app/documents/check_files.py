@@ -62,7 +62,7 @@ def _check(
     discovered: Sequence[DiscoveredFile], targets: str | None, cwd: Path, today: date | None
 ) -> list[FileDiagnostics | None]:
     documents = Documents(cwd, targets, today=today)
-    return [documents.diagnostics(file) for file in discovered]
+    return list(map(documents.diagnostics, discovered))
 
 
 def _check_in_processes(

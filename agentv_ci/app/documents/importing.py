@@ -208,7 +208,7 @@ class _Reads:
         Its text becomes part of documents.
         """
         real = path.resolve()
-        return any(real.is_relative_to(home) for home in self._homes)
+        return any(map(real.is_relative_to, self._homes))
 
 
 def checked_kind(name: str) -> ImportKind | None:

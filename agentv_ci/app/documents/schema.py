@@ -85,7 +85,7 @@ def _branch(common: JsonObject, own: dict[str, Any], plugin: Plugin, key: str) -
         "additionalProperties": is_open,
     }
     if required := own.get("required"):
-        branch["allOf"] = [_required(name) for name in required]
+        branch["allOf"] = list(map(_required, required))
     return branch  # type: ignore[no-any-return]
 
 

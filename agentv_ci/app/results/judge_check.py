@@ -131,7 +131,7 @@ def _as_evals(document: JudgeSetDocument, judge: str) -> EvalDocument:
     return EvalDocument.model_validate(
         {
             "execution": {"evaluators": [evaluator]},
-            "evalcases": [_as_case(item) for item in document.items],
+            "evalcases": list(map(_as_case, document.items)),
         }
     )
 

@@ -43,7 +43,7 @@ def link_latest(results: Path) -> None:
     `latest.report.json` leads to their run report. Files of these names that are no links stay;
     file systems without links go without.
     """
-    links = [results.with_name(name) for name in (*NAMES, report_path(LATEST).name)]
+    links = list(map(results.with_name, (*NAMES, report_path(LATEST).name)))
     if any(link.exists() and not link.is_symlink() for link in links):
         return
     with contextlib.suppress(OSError):

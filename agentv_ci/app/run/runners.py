@@ -81,7 +81,7 @@ async def call(function: AnswerFunction, messages: list[Message], config: JsonOb
     """
     try:
         # The function may block, and may return an awaitable.
-        own_messages = [dict(message) for message in messages]
+        own_messages = list(map(dict, messages))
         answer = await in_a_thread(function, own_messages, private_copy(config))
         if inspect.isawaitable(answer):
             answer = await answer

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import chain, product
+from itertools import chain, filterfalse, product
 from pathlib import Path
 from typing import cast
 
@@ -192,8 +192,8 @@ class _Suite:
                 inner.end("set by options of `agentv-ci eval`, or not needed")
         self._run_settings(fields, made)
         own += items_of(fields.at(*ASSERTIONS))
-        shared = [assertion for assertion in own if not _depends_on_case(assertion)]
-        self._each_case = [assertion for assertion in own if _depends_on_case(assertion)]
+        shared = list(filterfalse(_depends_on_case, own))
+        self._each_case = list(filter(_depends_on_case, own))
         context = CaseContext(lost=self._lost)
         if listed := evaluators(self._draft, shared, context):
             made["evaluators"] = self._shared = listed
@@ -301,7 +301,7 @@ class _Suite:
             names = list(map(value.get, ("name", "extends", "use_target", "id")))
         else:
             names = [value]
-        name = str(next((candidate for candidate in names if candidate), "default"))
+        name = str(next(filter(None, names), "default"))
         for key in value.keys() - {"name"} if isinstance(value, dict) else ():
             self._draft.note(
                 "dropped", place, f"target.{key}", "settings of a target belong into its file"
@@ -492,7 +492,7 @@ class _Suite:
         Eval files leave such references as they are.
         """
         parts = ("input", "expected_outcome", "expected", "evaluators", "vars")
-        text = json.dumps([made.get(part) for part in parts])
+        text = json.dumps(list(map(made.get, parts)))
         names = sorted(set(variables_in(text)))
         if not names:
             return made

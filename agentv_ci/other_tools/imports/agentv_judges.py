@@ -161,7 +161,7 @@ def _criterion(draft: Draft, place: Place, names: Names) -> Node:
     made: dict[str, Node] = {}
     if identity := fields.text("id"):
         made["id"] = names.unique(identity)
-    made["description"] = "\n".join(line for line in lines if line) or "The answer is good"
+    made["description"] = "\n".join(filter(None, lines)) or "The answer is good"
     for key in ("weight", "required"):
         if (value := fields.take(key)) is not None:
             made[key] = value

@@ -90,11 +90,7 @@ class Messages:
         if path.startswith("http"):
             return {"type": kind, "value": path}
         file = next(
-            (
-                candidate
-                for candidate in self._places(place, path)
-                if self._draft.reads.matching(candidate)
-            ),
+            filter(self._draft.reads.matching, self._places(place, path)),
             None,
         )
         if file is None:

@@ -70,7 +70,7 @@ def convert(draft: Draft, source: Source) -> None:
     checks = items_of(fields.at("evaluators"))
     names = Names()
     listed = [_evaluator(draft, place, names) for place in checks]
-    case["evaluators"] = [check for check in listed if check] or [ANY_ANSWER]
+    case["evaluators"] = list(filter(None, listed)) or [ANY_ANSWER]
     if not all(listed):
         case["skip"] = "Not imported: an evaluator checks nothing"
     if not rows:

@@ -225,7 +225,7 @@ def evaluators(
     made = _all(draft, listed, context)
     if context.threshold is not None:
         return [check.evaluator for check in made], {"threshold": context.threshold}
-    if made and all(_is_figure(check) for check in made):
+    if made and all(map(_is_figure, made)):
         return [*(check.evaluator for check in made), dict(ANY_ANSWER)], {}
     graded = [check.least for check in made if check.least is not None and not _is_figure(check)]
     if not graded:
@@ -459,7 +459,7 @@ def _texts(plain: str, expected: JsonValue) -> Node:
         return None
     if any(isinstance(part, (list, dict)) or part is None for part in parts):
         return None
-    return [shown(part) for part in parts]
+    return list(map(shown, parts))
 
 
 def _as_list(value: JsonValue) -> list[JsonValue]:

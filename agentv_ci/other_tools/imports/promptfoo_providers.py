@@ -141,7 +141,7 @@ class Providers:
         """Add the targets of the providers at a place."""
         self._draft = draft
         self._known: dict[str, Provider] = {}
-        self.listed = [self.added(item) for item in chain.from_iterable(_each(draft, place))]
+        self.listed = list(map(self.added, chain.from_iterable(_each(draft, place))))
 
     def named(self, value: JsonValue, place: Place) -> Provider:
         """Return the provider with this label or id; add the target of another one."""

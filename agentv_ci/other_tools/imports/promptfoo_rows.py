@@ -37,7 +37,7 @@ def prepared(prompts: Sequence[Prompt], tests: Sequence[Test]) -> list[Test]:
     made: list[Test] = []
     for test in tests:
         if not _is_plain(prompts, test):
-            rows = [filled(row) for row in test.rows]
+            rows = list(map(filled, test.rows))
             made += [replace(test, rows=[row], file=None, is_plain=False) for row in rows]
             continue
         names = _used(prompts, test)
@@ -75,7 +75,7 @@ def _used(prompts: Sequence[Prompt], test: Test) -> set[str]:
 
 
 def _texts(test: Test) -> list[str]:
-    options = (test.options.get(key) for key in ("prefix", "suffix"))
+    options = map(test.options.get, ("prefix", "suffix"))
     of_options = [text for text in options if isinstance(text, str)]
     return [*chain.from_iterable(templates_of(item.value) for item in test.asserts), *of_options]
 

@@ -43,7 +43,7 @@ class Unfilled(ValueError):
 
 def variables_of(text: str) -> set[str]:
     """Return the variables that stand alone in a template."""
-    return {match for match in _EXPRESSION.findall(text) if _VARIABLE.fullmatch(match)}
+    return set(filter(_VARIABLE.fullmatch, _EXPRESSION.findall(text)))
 
 
 def has_tags(text: str) -> bool:

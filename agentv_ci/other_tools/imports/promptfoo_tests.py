@@ -122,7 +122,7 @@ class Tests:
 
     def listed(self, place: Place | None) -> list[Test]:
         """Return the tests under `tests`, each with the defaults."""
-        return [self._with_defaults(test) for test in self._written(place)]
+        return list(map(self._with_defaults, self._written(place)))
 
     def of_scenarios(self, place: Place | None) -> list[Test]:
         """Return the tests of scenarios: each for each of its configurations."""
@@ -353,7 +353,7 @@ class Tests:
             for item in place.items:
                 path = str(item.value).removeprefix("file://")
                 files = self._draft.reads.matching(normal(place.source.path.parent / path))
-                documents = [self._draft.reads.document(file) for file in files]
+                documents = list(map(self._draft.reads.document, files))
                 for document in documents:
                     if document is not None and isinstance(document.data, dict):
                         value |= document.data
@@ -389,7 +389,7 @@ class Tests:
         if not isinstance(value, str) or not value.startswith("file://"):
             return [value]
         files = self._draft.reads.matching(self._draft.beside(value))
-        texts = [self._text_of(file) for file in files]
+        texts = list(map(self._text_of, files))
         if any(file.suffix in PROGRAMS for file in files) or not files or None in texts:
             why = "the file was not found"
             if files:
