@@ -31,35 +31,17 @@ DIRECT = {
     "contains-all": "contains_all",
     "starts-with": "starts_with",
 }
-TRAJECTORIES = frozenset(
-    {
-        "trajectory:tool-used",
-        "trajectory:tool-sequence",
-        "trajectory:tool-args-match",
-        "trajectory:step-count",
-        "skill-used",
-    }
+TRAJECTORIES = (
+    *("trajectory:tool-used", "trajectory:tool-sequence", "trajectory:tool-args-match"),
+    *("trajectory:step-count", "skill-used"),
 )
-BY_SCRIPT = TRAJECTORIES | frozenset(
-    {
-        "javascript",
-        "equals",
-        "contains",
-        "contains-any",
-        "contains-all",
-        "starts-with",
-        "icontains",
-        "icontains-any",
-        "icontains-all",
-        "regex",
-        "is-xml",
-        "contains-xml",
-        "is-html",
-        "contains-html",
-        "is-refusal",
-        "levenshtein",
-        "word-count",
-    }
+BY_SCRIPT = frozenset(
+    (
+        *TRAJECTORIES,
+        *("javascript", "equals", "contains", "contains-any", "contains-all", "starts-with"),
+        *("icontains", "icontains-any", "icontains-all", "regex", "is-xml", "contains-xml"),
+        *("is-html", "contains-html", "is-refusal", "levenshtein", "word-count"),
+    )
 )
 """Checks that `promptfoo_check.mjs` does."""
 IN_PYTHON = frozenset({"python", "is-json", "contains-json"})
@@ -90,43 +72,19 @@ MEASURES = {"rouge-n": ("rouge_l", 0.75), "rouge-l": ("rouge_l", 0.75), "bleu": 
 SAME_MEANING = frozenset({"llm-rubric", "g-eval", "model-graded-closedqa", "closedqa"})
 LIMITS = frozenset({"latency", "cost"})
 NO_COUNTERPART = frozenset(
-    {
-        "classifier",
-        "contains-sql",
-        "finish-reason",
-        "gleu",
-        "guardrails",
-        "is-sql",
-        "is-valid-function-call",
-        "is-valid-openai-function-call",
-        "is-valid-openai-tools-call",
-        "meteor",
-        "moderation",
-        "perplexity",
-        "perplexity-score",
-        "ruby",
-        "search-rubric",
-        "tool-call-f1",
-        "trajectory:goal-success",
-        "trace-error-spans",
-        "trace-span-count",
+    (
+        *("classifier", "contains-sql", "finish-reason", "gleu", "guardrails", "is-sql", "meteor"),
+        *("is-valid-function-call", "is-valid-openai-function-call", "moderation", "perplexity"),
+        *("is-valid-openai-tools-call", "perplexity-score", "ruby", "search-rubric", "webhook"),
+        *("tool-call-f1", "trajectory:goal-success", "trace-error-spans", "trace-span-count"),
         "trace-span-duration",
-        "webhook",
-    }
+    )
 )
 KINDS = BY_SCRIPT | IN_PYTHON | BY_JUDGE.keys() | MEASURES.keys() | LIMITS | NO_COUNTERPART
-_WITH_THRESHOLD = LIMITS | {
-    "answer-relevance",
-    "classifier",
-    "context-faithfulness",
-    "context-recall",
-    "context-relevance",
-    "levenshtein",
-    "perplexity-score",
-    "perplexity",
-    "rouge-n",
-    "similar",
-}
+_WITH_THRESHOLD = LIMITS.union(
+    ("answer-relevance", "classifier", "context-faithfulness", "context-recall", "rouge-n"),
+    ("context-relevance", "levenshtein", "perplexity-score", "perplexity", "similar"),
+)
 """Assertions that have a threshold in the cell of a table, even if the cell does not say so."""
 _FROM_TEXT = re.compile(
     rf"(not-)?({'|'.join(sorted(map(re.escape, KINDS)))})(?:\((\d+(?:\.\d+)?)\))?(?::(.*))?",

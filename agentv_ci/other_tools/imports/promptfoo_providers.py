@@ -43,26 +43,11 @@ KEYS = {"github": "GITHUB_TOKEN", "togetherai": "TOGETHER_API_KEY"}
 CHATS = frozenset({"chat", "responses", "messages", "deployment"})
 """Kinds of models that answer in a chat."""
 NO_CHATS = frozenset(
-    {
-        "agents",
-        "assistant",
-        "chatkit",
-        "codex-app-server",
-        "codex-desktop",
-        "embedding",
-        "embeddings",
-        "foundry-agent",
-        "image",
-        "imagine",
-        "live",
-        "moderation",
-        "realtime",
-        "speech",
-        "transcription",
-        "tts",
-        "video",
-        "voice",
-    }
+    (
+        *("agents", "assistant", "chatkit", "codex-app-server", "codex-desktop", "foundry-agent"),
+        *("embedding", "embeddings", "image", "imagine", "live", "moderation", "realtime"),
+        *("speech", "transcription", "tts", "video", "voice"),
+    )
 )
 """Kinds of models and agents that agentv-ci does not ask."""
 AGENTS = {
