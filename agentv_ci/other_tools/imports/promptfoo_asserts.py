@@ -19,7 +19,14 @@ from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.jsonschema.violations import invalid_schema
 from agentv_ci.other_tools.imports.agentv_evaluators import python_pattern
 from agentv_ci.other_tools.imports.draft import ANY_ANSWER, Draft, Names, Place
-from agentv_ci.other_tools.imports.promptfoo_templates import FileText, Templates, has_tags, shown
+from agentv_ci.other_tools.imports.promptfoo_templates import (
+    FileText,
+    Templates,
+    has_tags,
+    is_simple,
+    shown,
+    variables_of,
+)
 from agentv_ci.other_tools.imports.yaml_text import Node
 from agentv_ci.other_tools.mappings import without
 
@@ -100,6 +107,8 @@ _OTHER_IN_PYTHON = re.compile(
 """Parts of JavaScript's patterns that Python reads differently, or not at all."""
 _OF_ASCII = re.compile(r"\\[dDwWbB]")
 """Classes that have only ASCII in JavaScript."""
+_SCALE = re.compile(r"\b([01])\s*(?:-|–|to)\s*(\d{1,3})\b")
+"""The scale on which the prompt of a judge asks for a score."""
 _DRAFT_7 = ("items", "dependencies", "additionalItems")
 """Keywords that mean something else since draft 7."""
 
@@ -128,6 +137,8 @@ class CheckContext:
     """What fills in templates with the variables; None if they stay."""
     provider: JsonObject = field(default_factory=dict)
     """The only provider: its id, label and config."""
+    empty: frozenset[str] = frozenset()
+    """Variables that are empty in some row."""
     parsed: bool = False
     """Whether promptfoo reads the answer as JSON."""
 
@@ -332,7 +343,7 @@ def _of_kind(
     if _names_program(expected) and kind not in {"javascript", "python"}:
         return None
     partly = kind.endswith("contains-all") and (negated or context.threshold is not None)
-    if not has_transform and not partly:
+    if not has_transform and not partly and not _needs_rows(kind, expected, context):
         if (direct := _direct(draft, place, kind, expected, negated=negated)) is not None:
             return Made(direct)
         if kind in MEASURES and isinstance(expected, str):
@@ -340,6 +351,21 @@ def _of_kind(
     if kind in IN_PYTHON | BY_SCRIPT:
         return Made(_script(draft, place, kind, value, context, negated=negated))
     return None
+
+
+def _needs_rows(kind: str, expected: JsonValue, context: CheckContext) -> bool:
+    """Whether only the value that a row fills in says what is checked.
+
+    It may be a pattern, a list with commas, or nothing, which promptfoo refuses.
+    """
+    if context.templates is not None:
+        return False
+    texts = [text for text in _as_list(expected) if isinstance(text, str) and has_tags(text)]
+    if kind == "regex" or kind.endswith(("-any", "-all")):
+        return bool(texts)
+    return kind != "equals" and any(
+        not is_simple(text) or variables_of(text) <= context.empty for text in texts
+    )
 
 
 def _names_program(value: JsonValue) -> bool:
@@ -458,6 +484,10 @@ def _judged(
             draft.note("dropped", place, "rubricPrompt", "it is neither a text nor messages")
             return None
         settings["prompt"] = _judge_prompt(kind, own, " ".join(map(_criterion, criteria)), context)
+        if (scale := _SCALE.search(own)) and scale[2] != "1":
+            how = f"a score from {scale[1]} to {scale[2]} counts as a share of {scale[2]}"
+            draft.note("approximated", place, "scale of rubricPrompt", how)
+            settings["scale"] = [int(scale[1]), int(scale[2])]
         return Made({"type": "llm_judge", **settings}, 0.5 if least is None else least)
     if least is not None:
         settings["prompt"] = (

@@ -189,6 +189,9 @@ class Cases:
             judge_of=lambda named, place: self._providers.named(named, place).name,
             rubric_prompt=test.options.get("rubricPrompt"),
             templates=None if test.is_plain else self._templates,
+            empty=frozenset(
+                name for name in test.columns if any(not row.get(name) for row in test.rows)
+            ),
             parsed=any(provider.is_parsed for provider in asked),
         )
         if len(asked) == 1:

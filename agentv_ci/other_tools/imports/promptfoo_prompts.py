@@ -116,7 +116,8 @@ def _prompt(draft: Draft, place: Place, text: str, names: tuple[str, ...]) -> li
             how = "each test is asked on its own, without earlier ones"
             draft.note("approximated", place, "_conversation", how)
         for part, label in _parts(draft, file, content):
-            found.append(prompt_of(part, (*names, label) if label else names))
+            known = (*names, label) if label else names or (text, path)
+            found.append(prompt_of(part, known))
     draft.note(
         "kept",
         place,

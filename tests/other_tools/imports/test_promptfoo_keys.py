@@ -21,6 +21,8 @@ CONFIGS: Any = parse_yaml(Path(__file__).with_name("promptfoo_keys.yaml").read_t
 FILES = {
     "p.txt": "From a file: {{a}}",
     "q.txt": "another {{a}}",
+    "lines.jsonl": '"A {{a}}"\n"B {{a}}"\n',
+    "page.md": "# {{a}}\n",
     "p.csv": 'prompt,label\n"C {{a}}",one\n"D {{a}}",two\n',
     "bot.js": "module.exports = (q) => q;\n",
     "bot.py": "def ask(q, o, c): return {'output': q}\n",

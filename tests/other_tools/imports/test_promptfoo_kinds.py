@@ -35,7 +35,7 @@ def verdicts(project: Project, config: dict[str, Any], files: Mapping[str, str] 
 
 
 def test(name: str, answer: object, *asserts: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"description": name, "vars": {"a": answer}, "assert": list(asserts), **more}
+    return {"description": name, "vars": {"a": answer}, "assert": list(asserts)} | more
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # a test of promptfoo
@@ -91,6 +91,28 @@ SKILL = {"role": "assistant", "tool_calls": [{"tool": "Skill", "input": {"skill"
             },
             {"j": "pass", "w": "fail", "q": "pass"},
             id="tables-without-values",
+        ),
+        pytest.param(
+            {
+                "prompts": ["{{a}}"],
+                "defaultTest": {
+                    "assert": [
+                        {"type": "contains-any", "value": "{{any}}"},
+                        {"type": "not-contains-all", "value": ["{{any}}", "zoo"]},
+                        {"type": "regex", "value": "{{pattern}}"},
+                        {"type": "contains", "value": "{{text}}"},
+                    ]
+                },
+                "tests": [
+                    test("list", "x", vars={"a": "say x", "any": "x, q", "pattern": "^say", "text": "x"}),
+                    test("other", "x", vars={"a": "say z", "any": "x, q", "pattern": "^say", "text": "z"}),
+                    test("pattern", "x", vars={"a": "say x", "any": "x, q", "pattern": "(", "text": "x"}),
+                    test("empty", "x", vars={"a": "say x", "any": "x, q", "pattern": "^say", "text": ""}),
+                ],
+            },
+            {},
+            {"list": "pass", "other": "borderline", "pattern": "borderline", "empty": "borderline"},
+            id="values-that-rows-fill-in",
         ),
         pytest.param(
             {"tests": [test("1", "one", {"type": "contains", "value": "one"})] * 2},
