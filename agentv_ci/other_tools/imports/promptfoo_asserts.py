@@ -394,8 +394,7 @@ def _direct(
     if kind == "equals" and isinstance(expected, (dict, list)):
         return {"type": "schema", "schema_inline": {"const": expected}}
     if kind == "equals" and expected is not None:
-        text = shown(expected)
-        return {"equals": text} if text == text.strip() else None
+        return {"equals": shown(expected)}
     if kind == "regex" and isinstance(expected, str) and expected:
         return _pattern(expected)
     if kind == "is-json" and expected in (None, ""):
