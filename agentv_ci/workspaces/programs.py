@@ -6,6 +6,7 @@ This must be visible where most of a machine is not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from os.path import isdir, isfile
 from pathlib import Path
 
 from msgspec import Struct
@@ -43,12 +44,14 @@ def toolchains(path: str, hidden: Hidden) -> Iterator[Path]:
     """
     for part in dict.fromkeys(path.split(":")):
         folder = Path(part)
-        if not part.startswith("/") or is_system(folder) or not folder.is_dir():
+        # Not Path.is_dir(), which raises for a folder that this user may not enter.
+        if not part.startswith("/") or is_system(folder) or not isdir(part):  # noqa: PTH112
             continue
         yield from installation(folder, hidden)
         for name in ("python3", "python", "node"):
             program = folder / name
-            if program.is_symlink() and not is_system(real := program.resolve()) and real.is_file():
+            real = program.resolve()
+            if program.is_symlink() and not is_system(real) and isfile(real):  # noqa: PTH113
                 yield from installation(real.parent, hidden)
 
 

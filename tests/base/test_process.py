@@ -7,7 +7,6 @@ import contextlib
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from agentv_ci.base import process
 from agentv_ci.base.process import ProcessFailed, ProcessTimedOut, child_environment, run
 from agentv_ci.contracts.exchange import ProcessResult
 from tests.support import has_ended
+from tests.support.processes import commands
 
 pytestmark = pytest.mark.slow
 
@@ -309,8 +309,7 @@ async def test_cancelling_a_command_while_it_starts_leaves_no_process(turns: int
         await cancel(task)
     else:
         assert isinstance(task.exception(), ProcessFailed)
-    shown = await asyncio.to_thread(subprocess.check_output, ["ps", "-eo", "pid=,args="], text=True)
-    assert all(has_ended(int(line.split()[0])) for line in shown.splitlines() if unique in line)
+    assert all(has_ended(pid) for pid, command in commands().items() if unique in command)
 
 
 async def test_a_process_that_has_ended_is_forgotten_when_its_run_is_cancelled_at_that_moment(

@@ -24,6 +24,7 @@ from tests.action.rig import SIGNATURE, git
 from tests.servers.git_http import GitServer
 from tests.support import ORDINARY, CommandResult, clean_environment, run_command, run_process, run_program
 from tests.support.evals import tool
+from tests.support.processes import state_of
 from tests.support.projects import HELLO, Project
 
 ENDS_S = 60
@@ -135,8 +136,7 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Send Ctrl-C as soon as the process waits for an answer; before, Python misses the signal."""
-        state = ["ps", "-o", "stat=", "-p", str(self._process.pid)]
-        while not subprocess.run(state, capture_output=True, text=True, check=True).stdout.startswith("S"):
+        while state_of(self._process.pid) != "S":
             time.sleep(0.01)
         self._process.send_signal(signal.SIGINT)
 

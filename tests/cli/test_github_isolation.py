@@ -15,6 +15,7 @@ from tests.cli.builders import GREETS, KEYED, PASSES, Job
 from tests.github.workflows import HEAD
 from tests.support import CommandResult, clean_environment, has_ended
 from tests.support.evals import tool
+from tests.support.processes import commands
 
 TOOL = "tool=$PPID; until grep -q python /proc/$tool/comm; do tool=$(ps -o ppid= -p $tool | tr -d ' '); done"
 """Lines of an agent that find the process that runs the evals."""
@@ -258,5 +259,4 @@ class TestAgents:
         mark = str(job.folder)
         assert self.step(job, known, script.format(mark)).code == 0
         assert has_ended(int(job.text("stays")))
-        listed = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True, check=True).stdout
-        assert [each for each in listed.splitlines() if mark in each and "perl" in each] == []
+        assert [each for each in commands().values() if mark in each and "perl" in each] == []

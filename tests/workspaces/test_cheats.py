@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import clean_environment
+from tests.support.processes import commands
 from tests.support.projects import Project
 from tests.workspaces.builders import CONFINED, isolated
 
@@ -164,6 +165,5 @@ def test_nothing_outside_is_changed_or_left(arena: Arena) -> None:
 
 
 def test_no_process_is_left(arena: Arena) -> None:
-    commands = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert arena.rows
-    assert [command for command in commands if "cheat-" in command and "pytest" not in command] == []
+    assert [command for command in commands().values() if "cheat-" in command and "pytest" not in command] == []

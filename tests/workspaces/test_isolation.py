@@ -13,7 +13,7 @@ import pytest
 
 from agentv_ci.base.process import run
 from agentv_ci.workspaces.isolation import Box, Means, means_of
-from agentv_ci.workspaces.programs import Hidden, installation, needed_by, packages_of, program_of
+from agentv_ci.workspaces.programs import Hidden, installation, needed_by, packages_of, program_of, toolchains
 from tests.support import write
 from tests.workspaces.builders import CONFINED, PATH, Agent, isolated
 
@@ -230,3 +230,10 @@ def test_container(agent: Agent, tmp_path: Path) -> None:
     # The agent has the network of the engine, the grader none.
     assert ("--network" in first, second[second.index("--network") + 1]) == (False, "none")
     assert calls[2] == ["rm", "--force", first[first.index("--name") + 1]]
+
+
+def test_folder_of_path_that_cannot_be_entered_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(f"/{'x' * 300}/python3")
+    found = [*toolchains(f"/{'x' * 300}/bin:{tmp_path}/bin:/missing", Hidden(tmp_path / "repository"))]
+    assert found == [tmp_path / "bin"]

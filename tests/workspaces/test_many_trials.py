@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentv_ci.workspaces.leftovers import PREFIX
+from tests.support.processes import commands
 from tests.workspaces.builders import KINDS, Agent
 
 TRIALS = 200
@@ -20,8 +21,7 @@ pytestmark = pytest.mark.slow
 
 def processes(mark: str) -> list[str]:
     """Return the commands that have a mark, of processes that are alive."""
-    listed = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if mark in line and not line.startswith("Z")]
+    return [command for command in commands().values() if mark in command]
 
 
 @pytest.mark.parametrize("isolation", KINDS)

@@ -15,6 +15,7 @@ import pytest
 from agentv_ci.contracts.plan_parts import PlanWorkspace
 from agentv_ci.workspaces.leftovers import LOCK, PREFIX, sweep
 from tests.support import has_ended, write
+from tests.support.processes import commands
 from tests.workspaces.builders import CHANGED, CONFINED, KINDS, Agent, isolated
 
 SHOP: dict[str, Any] = {"from": "../shop"}
@@ -302,7 +303,7 @@ def test_detached_process_does_not_outlive_its_trial(agent: Agent, isolation: st
         isolation=isolation,
     )
     assert row["verdict"] == "pass"
-    assert subprocess.run(["pgrep", "-f", mark], capture_output=True, check=False).returncode == 1
+    assert [command for command in commands().values() if mark in command] == []
 
 
 @pytest.mark.parametrize(
@@ -354,10 +355,7 @@ class TestSweep:
         assert run.exists()
         agent.row("true")
         assert list(folders.iterdir()) == []
-        left = subprocess.run(
-            ["pgrep", "-f", "sleep 314.15"], capture_output=True, text=True, check=False
-        ).stdout.split()
-        assert all(has_ended(int(pid)) for pid in left)
+        assert all(has_ended(pid) for pid, command in commands().items() if "sleep 314.15" in command)
 
 
 def test_isolation_that_is_not_available_is_an_error_before_the_first_question(agent: Agent) -> None:
