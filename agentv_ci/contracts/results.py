@@ -13,6 +13,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, PlainSerializer, SerializationInfo, ValidationInfo
@@ -596,6 +597,12 @@ class ResultRow(Recorded):
     def is_unknown(self) -> bool:
         """Whether a dry run had nothing to score."""
         return self.dry_run and self.error == NO_OUTCOME
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of all its messages, in order."""
+        messages = self.output_messages or ()
+        return tuple(chain.from_iterable(message.tool_calls for message in messages))
 
     @property
     def is_crash(self) -> bool:

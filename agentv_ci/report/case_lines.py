@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from agentv_ci.base.text import dollars, on_one_line, shortened
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, ToolCall
@@ -54,7 +53,7 @@ def _trial(row: ResultRow) -> Iterator[Line]:
     if row.error is not None:
         yield from _text("error", row.error)
     yield from _text("answer", row.candidate_answer)
-    for call in chain.from_iterable(message.tool_calls for message in row.output_messages or ()):
+    for call in row.tool_calls:
         yield Line(f"  called {_call(call)}")
     if row.printed is not None:
         yield from _text("standard output", row.printed.stdout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from itertools import chain, islice
 
 from agentv_ci.base.text import shortened
 from agentv_ci.contracts.cases import CaseKey
@@ -69,10 +68,9 @@ def _chosen(
 
 
 def _shown(row: ResultRow) -> ShownAnswer:
-    calls = chain.from_iterable(message.tool_calls for message in row.output_messages or ())
     return ShownAnswer(
         trial=row.trial,
         answer=shortened(row.candidate_answer, MAX_ANSWER),
         error=shortened(row.error, MAX_ANSWER) if row.error is not None else None,
-        tool_calls=tuple(call.tool for call in islice(calls, MAX_CALLS)),
+        tool_calls=tuple(call.tool for call in row.tool_calls[:MAX_CALLS]),
     )
