@@ -424,13 +424,15 @@ def changes_text(comparison: Comparison) -> str:
 
 
 def one_sided(comparison: Comparison) -> Iterator[str]:
-    """Yield the names of the cases that are new, and of those that are removed."""
-    for change in ("new", "removed"):
-        names = [
-            compared_name(case, comparison) for case in comparison.cases if case.change == change
-        ]
-        if names:
-            yield f"{change}: {first_few(names)}"
+    """Yield the names of the cases that are new, and of those that are removed or skipped."""
+    names: dict[str, list[str]] = {"new": [], "removed": [], "skipped": []}
+    for case in comparison.cases:
+        if case.change in names:
+            is_skipped = case.change == "removed" and case.head is not None
+            names["skipped" if is_skipped else case.change].append(compared_name(case, comparison))
+    for what, cases in names.items():
+        if cases:
+            yield f"{what}: {first_few(cases)}"
 
 
 def statement_text(comparison: Comparison) -> str:

@@ -18,6 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv_ci.base.process import ProcessFailed, run
+from agentv_ci.base.text import last_line
 from agentv_ci.contracts.workspaces import Isolation, WorkspaceLimits
 from agentv_ci.workspaces.keyring import leave_session_keyring
 from agentv_ci.workspaces.programs import SYSTEM
@@ -417,16 +418,10 @@ async def _containers(environ: Mapping[str, str]) -> Means:
             continue
         if ended.status == 0:
             return Means("container", engine)
-        problems.append(f"{engine}: {_last_line(ended.stderr)}")
+        problems.append(f"{engine}: {last_line(ended.stderr) or 'no reason given'}")
     return Means(
         "container",
         None,
         "; ".join(problems),
         "start docker or podman, or use isolation: namespaces",
-    )
-
-
-def _last_line(text: str) -> str:
-    return next(
-        (line.strip() for line in reversed(text.splitlines()) if line.strip()), "no reason given"
     )

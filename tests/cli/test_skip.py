@@ -174,9 +174,10 @@ def test_compared_case_has_no_verdict_to_lose(project: Project) -> None:
     project.eval()
     done = project.run("compare", "base.jsonl", "r.jsonl")
     assert done.code == 0, done
-    assert "later: pass 1.000 → skipped" in done.out
+    assert "  skipped: later\n" in done.out
+    assert "not in this run" not in done.out
     back = project.run("compare", "r.jsonl", "base.jsonl")
-    assert (back.code, "later: skipped → pass 1.000" in back.out) == (0, True), back
+    assert (back.code, "  new: later\n" in back.out) == (0, True), back
 
 
 def test_baseline_has_no_skipped_case(project: Project) -> None:

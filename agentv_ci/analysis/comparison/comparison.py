@@ -541,7 +541,7 @@ def _warnings(
     if weak := [case for case in cases if _is_weak(case, wrong_calls(terms.confidence))]:
         have = f"{counted(len(weak), 'case')} {'has' if len(weak) == 1 else 'have'}"
         yield f"{have} too few trials to show that one of them broke: {ids(weak)}"
-    gone = [case for case in cases if case.change == "removed"]
+    gone = [case for case in cases if case.change == "removed" and case.head is None]
     if gone and len(gone) < len(cases):
         yield f"{counted(len(gone), 'case')} of {base.name} not in this run: {ids(gone)}"
     if left_out := [case for case in cases if case.left_out]:

@@ -54,7 +54,7 @@ def format_paths(patterns: Sequence[str], *, cwd: Path) -> Iterator[FormattedFil
     for file in discover(patterns, cwd):
         root = find_root(file.path, cwd)
         if not file.named and not file.path.resolve().is_relative_to(root.resolve()):
-            continue  # a link out of the repository, which nobody named
+            continue  # a link out of the repository that no path names
         source = load(file.path, root, named=file.named)
         errors = tuple(mistake for mistake in source.diagnostics if mistake.severity == "error")
         if errors:
