@@ -33,12 +33,18 @@ def _end(status: int) -> None:
     """
     import threading  # as click does
 
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except (OSError, ValueError):
+        # Warnings that nobody reads must not change the exit code to Python's own, 120.
+        sys.stderr = None
     if threading.active_count() > 1:
         sys.exit(status)
     atexit._run_exitfuncs()  # noqa: SLF001  # there is no other way to run them
     try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (OSError, ValueError):
         sys.exit(status)  # which says what cannot be written
     os._exit(status)

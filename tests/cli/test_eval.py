@@ -168,5 +168,6 @@ class TestPlans:
 @pytest.mark.parametrize("redirection", ["2> /dev/full", "2>&1 > /dev/null | true"])
 def test_run_continues_when_warnings_cannot_be_printed(redirection: str, project: Project) -> None:
     project.write({"evals/x.yaml": project.text("evals/x.yaml").replace('"$schema": "agentv-eval-v2", ', "")})
+    project.env["PYTHONUNBUFFERED"] = ""  # they are printed at the end
     done = in_a_shell(project, f"eval evals --out r.jsonl {redirection}")
     assert (done.code, len(project.rows())) == (0, 2)
