@@ -37,7 +37,7 @@ def _end(status: int) -> None:
         if sys.stderr is not None:
             sys.stderr.flush()
     except (OSError, ValueError):
-        # Warnings that nobody reads must not change the exit code to Python's own, 120.
+        # Warnings that cannot be printed must not change the exit code to Python's own, 120.
         sys.stderr = None
     if threading.active_count() > 1:
         sys.exit(status)
