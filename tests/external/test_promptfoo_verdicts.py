@@ -19,10 +19,7 @@ from tests.support.projects import Project
 MATRIX: Any = parse_yaml(Path(__file__).with_name("promptfoo_matrix.yaml").read_text("utf-8")).data
 CHUNK = 200
 """Tests of one config."""
-DIFFERENT = {
-    "JSON in a code fence": ("is-json", "```json"),
-    "a pattern of Python": ("regex", "naïve"),
-}
+DIFFERENT = {"JSON in a code fence": ("is-json", "```json")}
 """Documented difference → the type of the assertion and what the answer begins with."""
 
 
