@@ -23,6 +23,7 @@ from agentv_ci.app.documents.compile import CompiledPlan, Selection, compile_pat
 from agentv_ci.app.run.environment import system_environment
 from agentv_ci.app.run.files import RunFiles, RunOutcome
 from agentv_ci.app.run.run import run_plan
+from agentv_ci.base.mappings import known
 from agentv_ci.base.text import did_you_mean
 from agentv_ci.compile.overrides import Overrides
 from agentv_ci.compile.selection import CaseFilter
@@ -186,7 +187,7 @@ def _checked(options: RunKeywords) -> RunKeywords:
     for name in options.keys() - RunKeywords.__annotations__.keys():
         close = did_you_mean(name, RunKeywords.__annotations__)
         raise TypeError(f"run() got an unexpected option '{name}'{close}")
-    given = {name: value for name, value in options.items() if value is not None}
+    given = known(options)
     for name, is_valid, expected in LIMITS:
         if name in given and not is_valid(given[name]):
             raise UsageError(f"{name}: {given[name]!r} is not {expected}")

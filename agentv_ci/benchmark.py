@@ -27,6 +27,7 @@ from agentv_ci.app.run.runners import (
 )
 from agentv_ci.app.run.validations import apply_validators, context_of
 from agentv_ci.base.canonical import digest_of_value
+from agentv_ci.base.mappings import present
 from agentv_ci.base.text import counted, did_you_mean, listed, well_formed_text
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.benchmark import (
@@ -348,7 +349,7 @@ def _metrics(used: Sequence[Response | Expense]) -> dict[str, Any]:
     sums: dict[str, Any] = {}
     for name in ("input_tokens", "output_tokens", "total_tokens"):
         numbers = [getattr(usage, name) for usage in usages]
-        known = [number for number in numbers if number is not None]
+        known = list(present(numbers))
         if known:
             sums[name] = sum(known)
     costs = [expense.cost_usd for expense in used if expense.cost_usd is not None]

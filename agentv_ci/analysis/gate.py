@@ -330,7 +330,7 @@ def _judge_suites(
 def _in_matrix(outcomes: Sequence[CaseOutcome]) -> Sequence[str]:
     """Return the targets of suites in which several targets answer the same case."""
     several = in_matrix_of(outcomes)
-    suites = {suite for suite, _ in several}
+    suites = dict(several)
     return [*dict.fromkeys(outcome.target for outcome in outcomes if outcome.suite in suites)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from agentv_ci.analysis.cases.quarantine import in_quarantine, quarantine_in
 from agentv_ci.analysis.cases.tally import Tally
 from agentv_ci.analysis.comparison.comparison import BaselineComparison, compare
 from agentv_ci.analysis.run_report import run_report_of
+from agentv_ci.base.mappings import present
 from agentv_ci.base.text import counted, first_few
 from agentv_ci.contracts.cases import CaseKey
 from agentv_ci.contracts.experiment_report import ExperimentReport
@@ -36,9 +37,6 @@ MANY_TRIALS = 32
 
 Of fewer, the tally alone knows which rows it has.
 """
-
-
-T = TypeVar("T")
 
 
 class Part(Struct, frozen=True, eq=False):
@@ -250,13 +248,13 @@ def _settings(
 
 def _ending(reports: Sequence[RunReport]) -> Ending:
     stops = {report.stopped for report in reports}
-    durations = _known(report.duration_s for report in reports)
+    durations = present(report.duration_s for report in reports)
     unpriced = chain.from_iterable(report.unpriced_models for report in reports)
     return Ending(
         dry_run=any(report.dry_run for report in reports),
-        write_error=next(_known(report.write_error for report in reports), None),
+        write_error=next(present(report.write_error for report in reports), None),
         stopped=next(filter(stops.__contains__, reversed(get_args(Stop))), None),
-        max_cost_usd=next(_known(report.gate.max_cost_usd for report in reports), None),
+        max_cost_usd=next(present(report.gate.max_cost_usd for report in reports), None),
         unrecorded=sum(report.unrecorded for report in reports),
         replayed=any(report.replayed for report in reports),
         filtered=any(report.filtered for report in reports),
@@ -264,14 +262,10 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         unpriced_models=tuple(dict.fromkeys(unpriced)),
         concurrency=tuple(chain.from_iterable(report.concurrency for report in reports)),
         quarantine=quarantine_in(reports),
-        against_base=next(_known(report.against_base for report in reports), None),
-        origin=_origin(list(_known(report.origin for report in reports))),
+        against_base=next(present(report.against_base for report in reports), None),
+        origin=_origin(list(present(report.origin for report in reports))),
         duration_s=max(durations, default=None),
     )
-
-
-def _known(values: Iterable[T | None]) -> Iterator[T]:
-    return (value for value in values if value is not None)
 
 
 def _shared_words(reports: Sequence[RunReport]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from agentv_ci.app.run.runners import (
 )
 from agentv_ci.app.run.trials import run_trials
 from agentv_ci.app.run.validations import validate_runs
+from agentv_ci.base.mappings import present
 from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.compile.cases import DEFAULT_TARGET
 from agentv_ci.compile.document import resealed
@@ -207,7 +208,7 @@ def _for_benchmark(plan: Plan, seeds: Sequence[int | None] | None) -> Plan:
     """Return a plan whose trials all run: one per seed, else as many as the document sets."""
     update: dict[str, object] = {"stop_when": None}
     if seeds is not None:
-        update |= {"trials": len(seeds), "seeds": tuple(seed for seed in seeds if seed is not None)}
+        update |= {"trials": len(seeds), "seeds": tuple(present(seeds))}
     return resealed((case.model_copy(update=update) for case in plan.cases), plan)
 
 

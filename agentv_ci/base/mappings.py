@@ -1,9 +1,9 @@
-"""Mappings: items grouped by what they have in common, duplicates, and entries with a value."""
+"""Mappings: items grouped by what they have in common, duplicates, and some of their entries."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -36,7 +36,7 @@ def duplicates(items: Iterable[K]) -> list[K]:
     return [item for item, number in Counter(items).items() if number > 1]
 
 
-def without(values: Mapping[K, V], keys: Container[K]) -> dict[K, V]:
+def without(values: Mapping[K, V], keys: Container[object]) -> dict[K, V]:
     """Return the entries with other keys."""
     return {key: value for key, value in values.items() if key not in keys}
 
@@ -44,3 +44,13 @@ def without(values: Mapping[K, V], keys: Container[K]) -> dict[K, V]:
 def picked(values: Mapping[K, V], keys: Iterable[K]) -> dict[K, V]:
     """Return the entries of these keys, in the order of the keys."""
     return {key: values[key] for key in keys}
+
+
+def only(values: Mapping[K, V], keys: Container[object]) -> dict[K, V]:
+    """Return the entries of these keys, as far as there are any."""
+    return {key: value for key, value in values.items() if key in keys}
+
+
+def present(values: Iterable[V | None]) -> Iterator[V]:
+    """Yield the values that are not None."""
+    return (value for value in values if value is not None)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import starmap
 from pathlib import Path
 
 import click
@@ -83,7 +84,7 @@ class CompareOptions:
 
     def terms(self) -> Terms:
         """Return what the comparison is asked for."""
-        limits = tuple(Limit(metric, share) for metric, share in self.increases.limits().items())
+        limits = tuple(starmap(Limit, self.increases.limits().items()))
         return Terms(
             self.confidence,
             limits,

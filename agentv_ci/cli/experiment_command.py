@@ -15,6 +15,7 @@ from agentv_ci.app.documents.compile import CompiledPlan
 from agentv_ci.app.results.report import report_results
 from agentv_ci.app.run.experiment import CompiledExperiment, compile_experiment
 from agentv_ci.app.run.files import RunFiles
+from agentv_ci.base.mappings import present
 from agentv_ci.cli.console import show_outcome
 from agentv_ci.cli.eval_command import EvalOptions, list_compiled, run_compiled
 from agentv_ci.cli.options import (
@@ -141,7 +142,7 @@ def _run(options: ExperimentOptions, experiment: CompiledExperiment, cwd: Path) 
             "--engine dask does not support arms with 'ref': workers have no other commits"
         )
     given = (options.max_cost, experiment.document.max_cost_usd)
-    limits = [limit_usd for limit_usd in given if limit_usd is not None]
+    limits = list(present(given))
     options = replace(options, max_cost=min(limits, default=None))
     judged = partial(experiment.judgement, regardless=options.regardless)
     return run_compiled(options, experiment.compiled, cwd, experiment=judged)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from agentv_ci.base.mappings import known
 from agentv_ci.cli.console import wants_color
 from agentv_ci.contracts.gate import (
     METRICS,
@@ -353,7 +354,7 @@ class IncreaseOptions:
     def limits(self) -> Increases:
         """Return the limits that are given."""
         given = {metric: getattr(self, setting_of(metric)) for metric in METRICS}
-        return {metric: share for metric, share in given.items() if share is not None}
+        return known(given)
 
 
 def given_in(options: Mapping[str, object]) -> list[str]:

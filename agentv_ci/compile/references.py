@@ -100,7 +100,7 @@ class Targets:
         known = (source.path, target.name)
         if known not in self._keys:
             compiled = compiled_target(target, source)
-            self.paths |= {source.root / name for name in names_of(_sources(compiled))}
+            self.paths |= set(map(source.root.joinpath, names_of(_sources(compiled))))
             self._keys[known] = self._add(compiled, source)
         return self._keys[known]
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agentv_ci.base.mappings import picked
 from agentv_ci.base.text import shortened
 from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.exchange import JudgeQuestion, ProviderError, Score
@@ -354,7 +355,7 @@ def _messages(messages: Iterable[PlanMessage], submission: Submission) -> str:
 
 def _all(values: Mapping[str, str], form: _Form) -> str:
     """Return all inputs of a form as text."""
-    given = {name: values[name] for name in form.inputs}
+    given = picked(values, form.inputs)
     return sections(given, form.inputs, seal_of(given))
 
 

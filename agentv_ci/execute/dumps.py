@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from agentv_ci.base.canonical import digest_of
 from agentv_ci.base.json_access import MAX_DEPTH, well_formed
+from agentv_ci.base.mappings import without
 from agentv_ci.base.redaction import MASK, Redactor
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Request, Response, Warn, as_data
@@ -36,11 +37,7 @@ class Dumps(Struct):
         if self.prompts is None:
             return
         self._asked[trial.key] += 1
-        question = {
-            name: value
-            for name, value in as_data(request).items()
-            if name not in ("case_id", "sample")
-        }
+        question = without(as_data(request), ("case_id", "sample"))
         document = {
             **_about(trial),
             "target": target.name,

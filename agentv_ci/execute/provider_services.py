@@ -79,7 +79,7 @@ class ProviderServices(Struct, frozen=True):
 
     def own_files(self, names: Iterable[str]) -> list[Path]:
         """Return the files of a target by their names, which are relative to the repository."""
-        return [self.root / name for name in names]
+        return list(map(self.root.joinpath, names))
 
     def place(self, path: str) -> Path:
         """Return the absolute form of a target's path, with `~` expanded.

@@ -9,6 +9,7 @@ from itertools import chain
 from pydantic import ValidationError
 
 from agentv_ci.base import installed_plugins
+from agentv_ci.base.mappings import picked, without
 from agentv_ci.base.model_errors import refusals
 from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.contracts.api_targets import HttpTarget, refused_settings
@@ -45,10 +46,9 @@ def resolve_plan(
     With `only_judges`, targets that only answer are replaced by a mock. Raises what
     `resolve_targets` raises.
     """
-    targets = {
-        key: plan.targets[key]
-        for key in sorted(set(chain.from_iterable(map(targets_of, heads_of(plan)))))
-    }
+    targets = picked(
+        plan.targets, sorted(set(chain.from_iterable(map(targets_of, heads_of(plan)))))
+    )
     asked: AbstractSet[str] = still_asked(plan, finished.results)
     if only_judges:
         targets, asked = _with_mocks(plan, targets), targets.keys()
@@ -119,7 +119,7 @@ def resolve_targets(
 
 def _is_empty(variable: str, environ: Mapping[str, str]) -> bool:
     """Whether a variable that has no value, or one of several that would do, is set."""
-    return any(name in environ for name in variable.split(" or "))
+    return not environ.keys().isdisjoint(variable.split(" or "))
 
 
 class Resolution:
@@ -201,9 +201,7 @@ class Resolution:
     @property
     def _known(self) -> dict[str, JsonValue]:
         """Fields that are set, whether their values are known or not."""
-        authored = {
-            field: value for field, value in self.authored.items() if field not in self._ignored
-        }
+        authored = without(self.authored, self._ignored)
         return authored | self.data
 
     @property

@@ -24,6 +24,7 @@ from agentv_ci.base.atomic import keep_out_of_git, replacing
 from agentv_ci.base.canonical import digest_of, exact
 from agentv_ci.base.json_access import read_json
 from agentv_ci.base.left_files import read_regular
+from agentv_ci.base.mappings import without
 from agentv_ci.base.secret_values import SECRET_WORDS
 from agentv_ci.base.text import listed
 from agentv_ci.contracts.api_targets import HttpTarget
@@ -119,7 +120,7 @@ class Store:
 
     def contents(self) -> Contents:
         """Return the number and size of the files; raises OSError."""
-        sizes = [size for _, size in self._files()]
+        sizes = dict(self._files()).values()
         return Contents(len(sizes), sum(sizes))
 
     def clear(self) -> Contents:
@@ -330,7 +331,7 @@ def question_key(
     `occurrence` tells apart identical questions of a trial, such as those of two judges; `case` is
     what the target may know about the case besides the question.
     """
-    question = {name: value for name, value in as_data(request).items() if name not in UNASKED}
+    question = without(as_data(request), UNASKED)
     if request.system_prompt is None or _replaces_nothing(request, target):
         # It is the target's, which is counted there.
         del question["system_prompt"]

@@ -51,7 +51,7 @@ def prepare(folder: Path, inputs: Collection[Path], use: str | None) -> None:
     """
     refuse_links(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / name for name in FILES]
+    paths = list(map(folder.joinpath, FILES))
     left = [path for path in paths if path.is_symlink() or path.exists()]
     if left and folder / action.RUN not in left:
         raise UsageError(

@@ -18,6 +18,7 @@ from referencing.exceptions import NoSuchResource, Unresolvable
 from referencing.jsonschema import DRAFT202012, specification_with
 
 from agentv_ci.base.canonical import canonical, digest_of
+from agentv_ci.base.mappings import without
 from agentv_ci.contracts.base import JsonObject, JsonValue
 
 Read = Callable[[Path], JsonValue]
@@ -287,7 +288,7 @@ def _renamed(
         # A `$ref` hides its siblings, even `$id`, but not definitions.
         definitions = {key: whole[key] for key in whole if key in ("definitions", "$defs")}
         return {**head, "allOf": [{"$ref": whole["$ref"]}], **definitions}
-    others = {key: value for key, value in whole.items() if key not in head}
+    others = without(whole, head)
     return head | others
 
 

@@ -14,6 +14,7 @@ from typing import IO
 
 from msgspec import Struct
 
+from agentv_ci.base.mappings import picked
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.exchange import Environment, ProcessResult
 from agentv_ci.contracts.ledger import Damage, Ledger, LedgerRun
@@ -166,7 +167,7 @@ async def add_to_branch(
         in_vain = in_vain + 1 if done is not None and tip.commit == before else 0
         if done is not None and in_vain >= MAX_IN_VAIN:
             raise failure("push", done)
-        commit = await _commit(git, tip, {path: files[path] for path in new}, environment)
+        commit = await _commit(git, tip, picked(files, new), environment)
         done = await _move(git, branch, tip, commit)
         if done.status == 0:
             return new

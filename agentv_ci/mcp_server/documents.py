@@ -146,4 +146,4 @@ class DocumentTools:
             local = (commit.git,) if commit is not None and not is_url(commit.git) else ()
             # As where agents work.
             seen = map(os.path.expanduser, workspace.visible)
-            yield from (self._repository.root / name for name in (*local, *seen))
+            yield from map(self._repository.root.joinpath, (*local, *seen))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard, get_args
 
 from agentv_ci.base.json_access import read_json, well_formed
+from agentv_ci.base.mappings import picked
 from agentv_ci.base.text import shortened, well_formed_text
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.diagnostics import Severity
@@ -152,7 +153,7 @@ def findings(issues: Sequence[JsonObject], details: JsonObject) -> dict[str, Any
         "issues": [*issues],
         "summary": {
             "count": len(issues),
-            "by_severity": {severity: counts[severity] for severity in get_args(Severity)},
+            "by_severity": picked(counts, get_args(Severity)),
             "details": well_formed(details),
         },
     }

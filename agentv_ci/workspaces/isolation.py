@@ -17,6 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentv_ci.base.mappings import without
 from agentv_ci.base.process import ProcessFailed, run
 from agentv_ci.base.text import last_line
 from agentv_ci.contracts.workspaces import Isolation, WorkspaceLimits
@@ -296,7 +297,7 @@ class Box(Struct, frozen=True):
             return env
         return {
             **self.engine_env,
-            **{name: value for name, value in env.items() if name not in (*FOLDERS, "PATH")},
+            **without(env, (*FOLDERS, "PATH")),
         }
 
     def before_start(self) -> None:
@@ -388,7 +389,7 @@ async def _try(means: Means, environ: Mapping[str, str]) -> str | None:
         folder = Path(scratch)
         for name in ("tree", "root", "shared/tmp", "shared/shm"):
             (folder / name).mkdir(parents=True)
-        tree, root, shared = (folder / name for name in ("tree", "root", "shared"))
+        tree, root, shared = map(folder.joinpath, ("tree", "root", "shared"))
         box = Box(means, network=False, writable=(tree,), visible=(), root=root, shared=shared)
         env = {"PATH": environ.get("PATH", "")}
         try:

@@ -133,7 +133,7 @@ class TrialPlace(Struct, frozen=True):
         box = replace(self.box, visible=tuple(dict.fromkeys((*self.box.visible, *own))))
         watching = None
         if box.limits:
-            watching = watch(box.limits, [self.at / name for name in COUNTED])
+            watching = watch(box.limits, list(map(self.at.joinpath, COUNTED)))
         try:
             return await run(
                 box.confined(argv, whole, self.folder),
@@ -391,7 +391,7 @@ class Workspaces:
             # Never less than what was asked for: what is not required first is an error.
             means=self._means[workspace.isolation],
             network=network or workspace.isolation == "none",
-            writable=tuple(at / name for name in ("work", "home", "tmp", "scratch")),
+            writable=tuple(map(at.joinpath, ("work", "home", "tmp", "scratch"))),
             visible=(
                 *(toolchains(path, hidden) if workspace.isolation != "container" else ()),
                 *(self.root / Path(os.path.expanduser(path)) for path in workspace.visible),  # noqa: PTH111

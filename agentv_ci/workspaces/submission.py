@@ -131,7 +131,7 @@ def _shadows(path: str) -> bool:
 
     The file may be in any folder, as any may be on Python's path.
     """
-    return any(part in SHADOWED for part in _modules(path))
+    return not SHADOWED.isdisjoint(_modules(path))
 
 
 def _modules(path: str) -> Iterator[str]:

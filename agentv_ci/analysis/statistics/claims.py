@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agentv_ci.analysis.statistics.effects import Effect
+from agentv_ci.base.mappings import present
 
 MetricVerdict = Literal["worse", "undecided", "not worse", "equivalent", "better"]
 """`not worse`: not worse by the margin or more; it may be better."""
@@ -62,7 +63,7 @@ def claims(effects: Sequence[Effect], alpha: float) -> tuple[Claim, ...]:
 
 def claims_of_known(effects: Sequence[Effect | None], alpha: float) -> list[Claim | None]:
     """Return the claims of effects, all at once; None where there is no effect."""
-    known = iter(claims([effect for effect in effects if effect is not None], alpha))
+    known = iter(claims(list(present(effects)), alpha))
     return [next(known) if effect is not None else None for effect in effects]
 
 

@@ -147,7 +147,7 @@ def _is_there(folder: Path, name: str) -> bool:
     path = folder / name
     if path.is_file():
         return True
-    parents = [folder / parent for parent in reversed(PurePosixPath(name).parents[:-1])]
+    parents = list(map(folder.joinpath, reversed(PurePosixPath(name).parents[:-1])))
     for part in (*parents, path):
         if part.is_symlink():
             raise UsageError(f"'{part}' is a symbolic link", hint=_way_out(name))

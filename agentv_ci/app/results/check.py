@@ -70,7 +70,7 @@ def _require_settings(keys: Sequence[str], settings: JsonObject) -> None:
     wrong: list[str] = []
     for key in keys:
         wrong += (sentence for _, sentence in wrong_settings(key, own_settings(key, settings)))
-    if all(key in BUILT_IN for key in keys) and (others := unknown_settings(keys, settings)):
+    if set(keys) <= set(BUILT_IN) and (others := unknown_settings(keys, settings)):
         names = chain.from_iterable(setting_names(key) or () for key in keys)
         has = listed(names) or "no settings"
         wrong.append(f"no such setting: {listed(others)}; these validators have {has}")

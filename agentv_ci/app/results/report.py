@@ -76,7 +76,7 @@ def report_results(
     that of an experiment. Raises UsageError for files that cannot be read, NothingToRun when all
     are empty, OSError.
     """
-    results = [cwd / name for name in names]
+    results = list(map(cwd.joinpath, names))
     again = named_again(results)
     if expected_shards is None:
         require_distinct(results)
@@ -160,7 +160,7 @@ def _documents(results: Path, suites: Iterable[str]) -> Iterator[Path]:
     They are in the repository of the results.
     """
     root = find_root(results, results.parent)
-    paths = [root / suite for suite in suites]
+    paths = list(map(root.joinpath, suites))
     yield from paths
     for folder in {path.parent for path in paths}:
         if (targets := targets_in(folder, root)) is not None:

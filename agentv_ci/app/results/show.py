@@ -20,8 +20,7 @@ def rows_of_case(results: Path, case: str, targets: Sequence[str] = ()) -> list[
     `targets` leaves out the answers of others. Raises UsageError for results that cannot be read
     and for more than MAX_CASES cases, NothingToRun if there is none.
     """
-    keys = {row.case_key for row in scan_rows(results, allow_torn=True)}
-    ids = {case_id for _, case_id, _ in keys}
+    ids = {row.eval_id for row in scan_rows(results, allow_torn=True)}
     wanted = {case} if case in ids else {name for name in ids if matches(name, case)}
     if len(wanted) > MAX_CASES:
         raise UsageError(f"'{case}' matches {len(wanted)} cases; name one of them")

@@ -51,7 +51,7 @@ async def write_site(
     )
     for name, content in files.items():
         _write(out / name, content)
-    return [out / name for name in files]
+    return list(map(out.joinpath, files))
 
 
 def _write(page: Path, content: bytes) -> None:

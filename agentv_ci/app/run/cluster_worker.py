@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from agentv_ci import version
 from agentv_ci.app.run.environment import system_environment
 from agentv_ci.app.run.grading import grader
+from agentv_ci.base.mappings import picked
 from agentv_ci.base.redaction import Redactor, secrets_of
 from agentv_ci.base.source_files import changed_files
 from agentv_ci.base.text import listed
@@ -110,9 +111,7 @@ class WorkerRun:
         targets = dict(plan.targets)
         if not head.options.dry_run:
             _require_unchanged(plan, head.asked, root)
-            targets |= resolve_targets(
-                {key: plan.targets[key] for key in head.asked}, variables, self._warn
-            )
+            targets |= resolve_targets(picked(plan.targets, head.asked), variables, self._warn)
         self._targets = targets
         for suite in plan.suites:
             (root / suite.path).parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 
 from msgspec import Struct
@@ -63,7 +63,7 @@ def compile_experiment(
     assert isinstance(document, ExperimentDocument), "it is valid"
     evals = tuple(str(source.resolve(path)) for path in document.evals)
     compiler = _ArmCompiler(finder, replace(selection, patterns=evals), cwd, trees)
-    arms = [compiler.compile(index, arm) for index, arm in enumerate(document.arms)]
+    arms = list(starmap(compiler.compile, enumerate(document.arms)))
     plan = interleaved([arm.plan for arm in arms], document, finder.context)
     plan = override(plan, Overrides(repeat=document.repeat))
     found = [

@@ -52,7 +52,7 @@ async def run_plan(
     OSError when results cannot be written.
     """
     resumed = options.resume if options.resume != files.results else None
-    read = tuple(path for path in (options.balance, options.baseline, resumed) if path is not None)
+    read = filter(None, (options.balance, options.baseline, resumed))
     files.require_writable((*compiled.origin.sources, *read))
     whole = override(compiled.plan, overrides)
     plan, shard = _part(whole, options)

@@ -17,6 +17,7 @@ from agentv_ci.base.json_access import (
     text_at,
     value_at,
 )
+from agentv_ci.base.mappings import present
 from agentv_ci.contracts.agent_targets import ClaudeCodeTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import ProcessResult, Response
@@ -192,9 +193,7 @@ def _usage(result: JsonObject | None, events: Sequence[JsonObject]) -> Usage | N
         text_at(event, "message", "id"): anthropic_usage(value_at(event, "message", "usage"))
         for event in of_type(events, "assistant")
     }
-    known = [
-        usage for usage in (reported, of_models, _sum(of_messages.values())) if usage is not None
-    ]
+    known = list(present((reported, of_models, _sum(of_messages.values()))))
     if not known:
         return None
     return summed(
@@ -219,7 +218,7 @@ def _sum(usages: Iterable[Usage | None]) -> Usage | None:
 
 
 def _largest(counts: Iterable[int | None]) -> int | None:
-    return max((count for count in counts if count is not None), default=None)
+    return max(present(counts), default=None)
 
 
 def _cost_usd(result: JsonObject | None) -> float | None:

@@ -12,6 +12,7 @@ from functools import partial
 from urllib.parse import quote
 
 from agentv_ci.base.json_access import objects_at, text_at, value_at
+from agentv_ci.base.mappings import known
 from agentv_ci.contracts.api_targets import GeminiTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject, JsonValue
 from agentv_ci.contracts.exchange import Attachment, ProviderError, Request, Response
@@ -90,7 +91,7 @@ def _settings(target: GeminiTarget, request: Request) -> JsonObject:
         "seed": request.seed,
         "thinkingConfig": _thinking(target),
     }
-    return {name: value for name, value in settings.items() if value is not None}
+    return known(settings)
 
 
 def _text(text: str) -> JsonObject:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 from agentv_ci.base.canonical import canonical
 from agentv_ci.base.left_files import read_regular
+from agentv_ci.base.mappings import present
 from agentv_ci.base.text import counted, listed, on_one_line, shortened
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedFile, AdoptedResult
@@ -175,7 +176,7 @@ def _result(found: _Case) -> AdoptedResult:
     flaky = [child for child in case if child.tag in FLAKY]
     marks = list(map(case.find, ("error", "failure", *SKIPPED, *RERUNS)))
     why = next(
-        filter(None, map(_text, [*(mark for mark in marks if mark is not None), *flaky])),
+        filter(None, map(_text, [*present(marks), *flaky])),
         unknown or "",
     )
     line = case.get("line") or ""

@@ -9,12 +9,12 @@ from itertools import chain
 
 from agentv_ci.base.canonical import exact
 from agentv_ci.base.json_access import text_at, value_at
+from agentv_ci.base.mappings import without
 from agentv_ci.base.text import counted, listed
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore, all_passed, mean_score
 from agentv_ci.other_tools.adopt.values import mapping, messages, text, whole
-from agentv_ci.other_tools.mappings import without
 
 RESULTS = frozenset({"match", "metrics"})
 """Types of events that say how good an answer is."""

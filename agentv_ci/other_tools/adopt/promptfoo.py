@@ -10,13 +10,13 @@ from itertools import count
 
 from agentv_ci.base.canonical import canonical, digest_of, exact
 from agentv_ci.base.json_access import count_at, json_or_none, objects_at, value_at
+from agentv_ci.base.mappings import present, without
 from agentv_ci.base.text import counted
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.other_tools import AdoptedCheck, AdoptedFile, AdoptedResult, HowToRead
 from agentv_ci.other_tools.adopt.json_texts import json_in, lines_in
 from agentv_ci.other_tools.adopt.scores import Given, Scores, UnknownScore
 from agentv_ci.other_tools.adopt.values import amount, mapping, messages, objects, text, whole
-from agentv_ci.other_tools.mappings import without
 
 ERRORED = 2
 """`failureReason` of a test whose provider or assertion failed."""
@@ -251,7 +251,7 @@ def _conversation(raw: JsonValue) -> JsonValue:
 def _components(row: JsonObject) -> list[JsonObject]:
     components = value_at(row, "gradingResult", "componentResults")
     if isinstance(components, list):
-        components = [component for component in components if component is not None]
+        components = list(present(components))
     return objects(components, "component")
 
 

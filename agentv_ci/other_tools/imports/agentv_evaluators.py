@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
+from agentv_ci.base.mappings import known, only
 from agentv_ci.base.patterns import InvalidPattern, compiled
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.other_tools.imports.agentv_checks import (
@@ -22,7 +23,6 @@ from agentv_ci.other_tools.imports.agentv_judges import judge_prompt, llm, rubri
 from agentv_ci.other_tools.imports.agentv_templates import document
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Names, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
-from agentv_ci.other_tools.mappings import only
 
 Evaluator = dict[str, Node]
 
@@ -175,7 +175,7 @@ def _tokens(_: Draft, fields: Fields) -> Evaluator:
 
 def _given(fields: Fields, names: dict[str, tuple[str, ...]]) -> Evaluator:
     taken = {ours: fields.take(*theirs) for ours, theirs in names.items()}
-    return {key: value for key, value in taken.items() if value is not None}
+    return known(taken)
 
 
 def _text(fields: Fields, kind: str, *, insensitive: bool) -> list[Evaluator] | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from agentv_ci.base.json_access import value_at
+from agentv_ci.base.mappings import only, without
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.cli_target import quoted_placeholders
 from agentv_ci.contracts.environment_references import variables_in
@@ -17,7 +18,6 @@ from agentv_ci.contracts.source import Source
 from agentv_ci.other_tools.imports.agentv_templates import document
 from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place, slug
 from agentv_ci.other_tools.imports.yaml_text import Node
-from agentv_ci.other_tools.mappings import only, without
 
 NAMES = (
     *(".agentv/targets.yaml", ".agentv/providers.yaml", "targets.yaml", ".agentv/targets.yml"),

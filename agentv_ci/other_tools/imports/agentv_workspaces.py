@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from itertools import chain
 from pathlib import Path
 
+from agentv_ci.base.mappings import without
 from agentv_ci.contracts.source import normal
 from agentv_ci.other_tools.imports.agentv_templates import document
 from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.yaml_text import Node
-from agentv_ci.other_tools.mappings import without
 
 CAN_WORK = frozenset({"cli", "codex", "claude-code", "copilot-cli", "gemini-cli", "mock"})
 """Providers whose targets work in a workspace."""

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import NamedTuple, cast
 
 from agentv_ci.base.json_access import json_or_none
+from agentv_ci.base.mappings import without
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.jsonschema.violations import invalid_schema
 from agentv_ci.other_tools.imports.agentv_evaluators import python_pattern
@@ -28,7 +29,6 @@ from agentv_ci.other_tools.imports.promptfoo_templates import (
     variables_of,
 )
 from agentv_ci.other_tools.imports.yaml_text import Node
-from agentv_ci.other_tools.mappings import without
 
 Evaluator = dict[str, Node]
 
@@ -193,12 +193,12 @@ def evaluators(
     """Return the evaluators of a test, and what its `execution` needs; raises Unfilled."""
     made = _all(draft, listed, context)
     if context.threshold is not None:
-        return [check.evaluator for check in made], {"threshold": context.threshold}
+        return _evaluators(made), {"threshold": context.threshold}
     if made and all(map(_is_figure, made)):
-        return [*(check.evaluator for check in made), dict(ANY_ANSWER)], {}
+        return [*_evaluators(made), dict(ANY_ANSWER)], {}
     graded = [check.least for check in made if check.least is not None and not _is_figure(check)]
     if not graded:
-        return [check.evaluator for check in made], {}
+        return _evaluators(made), {}
     least = min(graded)
     return [_required(check, least) for check in made], {"threshold": least}
 
@@ -221,6 +221,10 @@ def _required(check: Made, least: float) -> Evaluator:
 def _is_figure(check: Made) -> bool:
     """Whether a check only counts: its weight is 0. A set of checks has to pass anyway."""
     return check.evaluator.get("weight") == 0 and check.evaluator.get("type") != "composite"
+
+
+def _evaluators(made: Sequence[Made]) -> list[Node]:
+    return [check.evaluator for check in made]
 
 
 def _all(draft: Draft, listed: Sequence[Assertion], context: CheckContext) -> list[Made]:
@@ -561,7 +565,7 @@ def _set(draft: Draft, assertion: Assertion, context: CheckContext, names: Names
         return made
     composite: Evaluator = {
         "type": "composite",
-        "evaluators": [check.evaluator for check in made],
+        "evaluators": _evaluators(made),
     }
     if isinstance(metric, str):
         composite["name"] = names.unique(str(context.filled(metric)))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import cast
 
+from agentv_ci.base.mappings import only, without
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.other_tools.imports.draft import (
     ANY_ANSWER,
@@ -25,7 +26,6 @@ from agentv_ci.other_tools.imports.promptfoo_templates import (
 )
 from agentv_ci.other_tools.imports.promptfoo_tests import Test
 from agentv_ci.other_tools.imports.yaml_text import Alias, Anchored, Block, Commented, Node
-from agentv_ci.other_tools.mappings import only, without
 
 OUTCOME = "The answer passes the evaluators"
 NOTHING = "(nothing)"

@@ -12,11 +12,11 @@ from typing import cast
 
 from msgspec import structs
 
+from agentv_ci.base.mappings import without
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.other_tools.imports.draft import STAND_IN, Draft, Place, items_of, slug
 from agentv_ci.other_tools.imports.promptfoo_http import http_target, is_http, questions_in
 from agentv_ci.other_tools.imports.yaml_text import Node
-from agentv_ci.other_tools.mappings import without
 
 APIS = {
     "openai": "openai",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from agentv_ci.base.json_access import json_or_none
+from agentv_ci.base.mappings import known, without
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.contracts.documents import ANY_LENGTH
 from agentv_ci.contracts.source import Mark, Source, normal
@@ -24,7 +25,6 @@ from agentv_ci.errors import UsageError
 from agentv_ci.other_tools.imports.draft import Draft, Fields, Place, items_of
 from agentv_ci.other_tools.imports.promptfoo_asserts import Assertion, assertion_in
 from agentv_ci.other_tools.imports.promptfoo_templates import FileText, has_tags
-from agentv_ci.other_tools.mappings import without
 
 NO_GENERATORS = (
     "a program makes these tests; write its rows to a file and read them with cases_from"
@@ -336,7 +336,7 @@ class Tests:
         if isinstance(judges := taken["provider"], dict) and "embedding" in judges:
             how = "no embeddings are compared"
             self._draft.note("dropped", place, "options.provider.embedding", how)
-        return {key: value for key, value in taken.items() if value is not None}
+        return known(taken)
 
     def _problem(self, test: Test, place: Place, construct: str, why: str) -> None:
         """Note what skips a test."""

@@ -9,6 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from agentv_ci.analysis.statistics.inference import rate_interval
+from agentv_ci.base.mappings import present
 from agentv_ci.contracts.ledger import CaseLine, LedgerRun
 from agentv_ci.contracts.results import PRECISION
 
@@ -57,7 +58,7 @@ class Series(Struct, frozen=True):
     @property
     def last(self) -> Point:
         """The figures of the newest run that had any of the cases."""
-        return next(point for point in reversed(self.points) if point is not None)
+        return next(present(reversed(self.points)))
 
 
 def overall(runs: Sequence[LedgerRun]) -> Series:

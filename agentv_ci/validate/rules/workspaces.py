@@ -32,6 +32,8 @@ from agentv_ci.validate.rules.file_references import check_reference
 from agentv_ci.validate.walk import Evaluators, evaluators_of
 from agentv_ci.workspaces.git_refs import commit_of, git_folder, is_commit, is_url
 
+NO_NAMES = frozenset(("", ".", ".."))
+"""Parts of a path that name no file."""
 HINT = "add workspace: {from: …} to the execution of the case or of the file"
 
 
@@ -207,7 +209,7 @@ def _check_files(
     pointer: Pointer, files: Mapping[str, str | FileSource], find: Finder
 ) -> Iterator[Diagnostic]:
     for path, content in files.items():
-        if path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/")):
+        if path.startswith("/") or not NO_NAMES.isdisjoint(path.split("/")):
             message = (
                 f"'{path}' is not a path in the workspace: it is relative, without '.' and '..'"
             )
