@@ -85,11 +85,12 @@ def test_rows_that_fit_on_the_disk_are_kept_and_the_rest_is_reported(repository:
 
 
 def test_a_run_report_that_cannot_be_written_is_reported_and_left_whole(repository: Path, small_disk: Path) -> None:
-    documents(repository, THREE, tool("echo 42; head -c 1000000 /dev/zero > ../disk/full; true"))
+    two = THREE[:2]  # their rows fit into one page of memory
+    documents(repository, two, tool("echo 42; head -c 1000000 /dev/zero > ../disk/full; true"))
     results, report = small_disk / "r.jsonl", small_disk / "r.report.json"
     results.write_bytes(b" " * 4096)
     done = run_command("eval", "evals", "--out", results, cwd=repository)
-    check(done, 4, "No space left on device", str(report), cases=3, passed=3)
+    check(done, 4, "No space left on device", str(report), cases=2, passed=2)
     assert not report.exists() or json.loads(report.read_text("utf-8"))
 
 

@@ -15,7 +15,8 @@ from agentv_ci.base.json_access import json_or_none
 from agentv_ci.contracts.base import JsonObject
 
 SCRIPT = Path(agentv_ci.other_tools.imports.__path__[0], "nunjucks", "render.mjs")
-MEMORY = "--max-old-space-size=512"
+MEMORY = ("--max-old-space-size=64", "--max-semi-space-size=4")
+"""In MiB; a template that needs more ends the process."""
 
 
 class Nunjucks:
@@ -53,7 +54,7 @@ class Nunjucks:
         if node is None:
             return None
         return subprocess.Popen(  # noqa: S603  # templates are data of its standard input
-            [node, MEMORY, str(SCRIPT)],
+            [node, *MEMORY, str(SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -171,6 +171,6 @@ def test_graders_of_agentv_get_their_input(tmp_path: Path) -> None:
 
 def test_file_is_not_written_through_a_link_that_leads_nowhere(project: Project) -> None:
     project.path("evals").mkdir()
-    project.path("evals/targets.yaml").symlink_to("../../elsewhere.yaml")
+    project.path("evals/targets.yaml").symlink_to("../../nothing-there.yaml")
     project.refuses("import", "promptfooconfig.yaml", "--out", "evals", error="targets.yaml' exists")
-    assert not project.path("../elsewhere.yaml").exists()
+    assert not project.path("../nothing-there.yaml").exists()
