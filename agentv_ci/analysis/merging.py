@@ -258,6 +258,7 @@ def _ending(reports: Sequence[RunReport]) -> Ending:
         unrecorded=sum(report.unrecorded for report in reports),
         replayed=any(report.replayed for report in reports),
         filtered=any(report.filtered for report in reports),
+        rescored=any(report.rescored for report in reports),
         again=_shared_words(reports),
         unpriced_models=tuple(dict.fromkeys(unpriced)),
         concurrency=tuple(chain.from_iterable(report.concurrency for report in reports)),

@@ -118,6 +118,7 @@ def run_report_of(
         replayed=ending.replayed,
         again=ending.again,
         filtered=ending.filtered,
+        rescored=ending.rescored,
         dry_run=ending.dry_run,
         counts=counts,
         statistics=describe(outcomes),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from agentv_ci.base.text import last_line
+
 _PYTHON = "Traceback (most recent call last):"
 _NODE = re.compile(
     r"^((?:Uncaught )?[\w.]*(?:Error|Exception)(?: \[\w+\])?(?:: .*)?)\n\s+at ", re.MULTILINE
@@ -20,3 +22,8 @@ def exception_in(text: str) -> str | None:
         return next(lines, None)
     thrown = _NODE.findall(before + frames)
     return thrown[-1] if thrown else None
+
+
+def last_words(text: str) -> str:
+    """Return the exception that ended a program, else the last line that it printed, if any."""
+    return exception_in(text) or last_line(text)

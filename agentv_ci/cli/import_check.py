@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ from agentv_ci.contracts.plan import Plan, PlanCase
 from agentv_ci.contracts.plan_parts import TextPart
 from agentv_ci.contracts.source import TARGETS_SCHEMAS
 from agentv_ci.errors import UsageError
+from agentv_ci.other_tools.imports.draft import OUTCOME, slug
 
 SHOWN = 10
 """Different verdicts that are listed."""
@@ -95,13 +95,13 @@ def _by_question(plan: Plan) -> dict[Question, list[PlanCase]]:
             message.text(lambda part: part.text if isinstance(part, TextPart) else "")
             for message in case.input_messages
         ]
-        name = re.sub(r"^The answer passes the evaluators$", "", case.expected_outcome)
+        name = "" if case.expected_outcome == OUTCOME else case.expected_outcome
         cases[Question(_joined(texts), plan.targets[case.target].name, name)].append(case)
     return cases
 
 
 def _question_of(result: AdoptedResult) -> Question:
-    target = re.sub(r"[^A-Za-z0-9._-]+", "-", result.target)[:60].strip("-.")
+    target = slug(result.target, "")
     return Question(_joined([text for _, text in result.question]), target, result.outcome or "")
 
 

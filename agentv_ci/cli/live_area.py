@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -14,24 +13,20 @@ from agentv_ci.cli.console import STYLES
 from agentv_ci.report.lines import Line
 
 
+@contextmanager
+def live_area(*, no_color: bool) -> Iterator[LiveArea]:
+    """Open an area at the end of standard error, and remove it at last."""
+    console = Console(stderr=True, no_color=no_color, highlight=False)
+    with Live(console=console, transient=True, auto_refresh=False) as live:
+        yield LiveArea(console, live)
+
+
 class LiveArea:
-    """Lines on standard error that are replaced, until the area is left."""
+    """Lines on standard error that are replaced."""
 
-    def __init__(self, *, no_color: bool) -> None:
-        self._console = Console(stderr=True, no_color=no_color, highlight=False)
-        self._live = Live(console=self._console, transient=True, auto_refresh=False)
-
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._live.__exit__(kind, error, traceback)
+    def __init__(self, console: Console, live: Live) -> None:
+        self._console = console
+        self._live = live
 
     @property
     def width(self) -> int:

@@ -91,12 +91,12 @@ class Screen:
                 click.echo(plain_line(progress, time.monotonic() - begun), err=True)
 
     async def _live(self, progress: Progress) -> None:
-        from agentv_ci.cli.live_area import LiveArea  # the action installs no rich
+        from agentv_ci.cli.live_area import live_area  # the action installs no rich
 
         begun = time.monotonic()
         context = click.get_current_context(silent=True)
         no_color = context is not None and context.color is False
-        with LiveArea(no_color=no_color) as area:
+        with live_area(no_color=no_color) as area:
             self._area = area
             try:
                 while True:

@@ -115,8 +115,9 @@ def kind_in_short(item: object, union: TypeAliasType, key: str) -> str | None:
         for kind in members_of(union, key)
         if kind in item and short_field(union, key, kind) is not None
     ]
-    owners = [kind for kind in named if _takes(union, key, kind, named)]
-    return owners[0] if len(owners) == 1 else None
+    if len(named) > 1:
+        named = [kind for kind in named if _takes(union, key, kind, named)]
+    return named[0] if len(named) == 1 else None
 
 
 def _takes(union: TypeAliasType, key: str, kind: str, names: Iterable[str]) -> bool:

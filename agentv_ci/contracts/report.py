@@ -348,6 +348,8 @@ class Ending(Struct, frozen=True):
     """Options for running a case again."""
     filtered: bool = False
     """Whether only some cases of the documents were selected."""
+    rescored: bool = False
+    """Whether the answers are those of an earlier run."""
     shard: ShardRecord | None = None
     max_cost_usd: float | None = None
     """Maximum cost of the whole run."""
@@ -387,6 +389,11 @@ class RunReport(Recorded):
     )
     filtered: bool = Field(
         False, description="Whether only some cases of the documents were selected."
+    )
+    rescored: bool = Field(
+        False,
+        exclude_if=not_,
+        description="Whether answers of an earlier run were scored again; absent otherwise.",
     )
     dry_run: bool = Field(description="Whether mock answers replaced those of the targets.")
     counts: Counts = Field(description="Cases by verdict.")
@@ -451,7 +458,7 @@ class RunReport(Recorded):
             return "it is an experiment"
         if self.filtered:
             return "only some cases were selected"
-        if self.origin is not None and (self.origin.command or "").split()[1:2] == ["rescore"]:
+        if self.rescored:
             return "its answers were scored again"
         return None
 

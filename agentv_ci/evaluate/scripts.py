@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agentv_ci.base.process import ProcessFailed, child_environment, run
-from agentv_ci.base.text import last_line
+from agentv_ci.base.tracebacks import last_words
 from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan_evaluators import PlanScript
@@ -88,8 +88,7 @@ def _interpreter(program: Path) -> tuple[str, ...]:
 def _score_in(finished: ProcessResult) -> Score:
     stderr = finished.stderr.strip() or None
     if finished.status != 0:
-        # Of a traceback, the last line is the exception.
-        said = last_line(finished.stderr) or last_line(finished.stdout) or "no output"
+        said = last_words(finished.stderr) or last_words(finished.stdout) or "no output"
         return Score(
             error=f"the script exited with code {finished.status}: {' '.join(said.split())}",
             raw_response=finished.stdout or None,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 from agentv_ci.base.text import dollars, on_one_line, shortened
+from agentv_ci.contracts.base import JsonValue
 from agentv_ci.contracts.results import EvaluatorResult, ResultRow, ToolCall
-from agentv_ci.report.lines import Line, Style
-from agentv_ci.report.view import rerun_command, score_text
+from agentv_ci.report.lines import STYLES, Line
+from agentv_ci.report.view import rerun_command, runs_again, score_text
 
 MAX_TEXT = 10_000
 MAX_VALUE = 200
-_STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
 
 
 def case_lines(rows: Sequence[ResultRow], again: Sequence[str] = ()) -> Iterator[Line]:
@@ -34,7 +35,7 @@ def case_lines(rows: Sequence[ResultRow], again: Sequence[str] = ()) -> Iterator
     yield from _text("reference answer", first.reference_answer)
     for row in rows:
         yield from _trial(row)
-    if first.suite.endswith((".yaml", ".yml")) and first.arm is None:
+    if runs_again(first.suite, first.arm):
         command = rerun_command(first.suite, first.eval_id, first.target, again)
         yield Line(f"again: {command}", "faint")
 
@@ -47,7 +48,7 @@ def _trial(row: ResultRow) -> Iterator[Line]:
         facts.append(on_one_line(row.model))
     yield Line.of(
         (f"trial {row.trial}: ", "title"),
-        (score_text(row.verdict, row.score or 0.0), _STYLES.get(row.verdict, "plain")),
+        (score_text(row.verdict, row.score or 0.0), STYLES.get(row.verdict, "plain")),
         (f"  {', '.join(facts)}", "faint"),
     )
     if row.error is not None:
@@ -63,16 +64,21 @@ def _trial(row: ResultRow) -> Iterator[Line]:
 
 
 def _call(call: ToolCall) -> str:
-    given = "" if call.input is None else shortened(on_one_line(str(call.input)), MAX_VALUE)
-    text = f"{on_one_line(call.tool)}({given})"
-    if call.output is None:
-        return text
-    return f"{text} → {shortened(on_one_line(str(call.output)), MAX_VALUE)}"
+    text = f"{on_one_line(call.tool)}({_value(call.input)})"
+    return text if call.output is None else f"{text} → {_value(call.output)}"
+
+
+def _value(value: JsonValue) -> str:
+    """Return data of a call, which lines of JSON hold as a text, on one line."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return shortened(on_one_line(text), MAX_VALUE)
 
 
 def _result(result: EvaluatorResult, indent: str) -> Iterator[Line]:
     """Yield what an evaluator says, and below it what its members say."""
-    style = _STYLES.get(result.verdict, "faint")
+    style = STYLES.get(result.verdict, "faint")
     reasons = result.hits if result.verdict == "pass" else result.misses
     text = on_one_line("; ".join(reasons) or result.reasoning)
     verdict = score_text(result.verdict, result.score)

@@ -40,6 +40,8 @@ HIGH_CORRELATION = 0.05
 """Of the trials of one run: with more, the level of a comparison no longer holds."""
 WORTH_A_TIME_S = 1.0
 
+STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
+"""The style of a verdict."""
 _STYLES: dict[Change, Style] = {
     "regressed": "bad",
     "improved": "good",

@@ -187,8 +187,8 @@ class RunView(Struct, frozen=True, dict=True):
 
         Empty for one of another tool or of an experiment.
         """
-        is_ours = outcome.case.suite.rpartition(".")[2].lower() in {"yaml", "yml"}
-        if not is_ours or self.report.experiment is not None or outcome.case.arm is not None:
+        is_ours = runs_again(outcome.case.suite, outcome.case.arm)
+        if not is_ours or self.report.experiment is not None:
             return ""
         return rerun_command(*outcome.key, self.report.again)
 
@@ -513,6 +513,11 @@ def started(row: ResultRow) -> datetime | None:
         return in_utc - timedelta(milliseconds=row.duration_ms)
     except (ValueError, OverflowError):
         return None
+
+
+def runs_again(suite: str, arm: str | None) -> bool:
+    """Whether `eval` can run a case of a suite again: it is of no other tool and no arm."""
+    return arm is None and suite.rpartition(".")[2].lower() in {"yaml", "yml"}
 
 
 def rerun_command(suite: str, case_id: str, target: str, options: Sequence[str] = ()) -> str:

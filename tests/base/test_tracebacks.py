@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from agentv_ci.base.tracebacks import exception_in
+from agentv_ci.base.tracebacks import exception_in, last_words
 
 PYTHON = {
     "raise RuntimeError('no key')": "RuntimeError: no key",
@@ -53,3 +53,8 @@ Node.js v20.20.2
 )
 def test_exception_of_others(text: str, exception: str | None) -> None:
     assert exception_in(text) == exception
+
+
+@pytest.mark.parametrize(("text", "words"), [(NODE, "TypeError: no key"), ("one\n two\n\n", "two"), ("", "")])
+def test_last_words(text: str, words: str) -> None:
+    assert last_words(text) == words

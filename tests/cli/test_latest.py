@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,13 @@ class TestResume:
         project.refuses(
             "eval", "--resume", "evals", error="--resume: 'evals' is a directory put --resume last, or name a file"
         )
+
+
+@pytest.mark.parametrize("flags", [(), ("--dry-run",), ("--resume",)])
+def test_default_results_are_kept_out_of_git(flags: tuple[str, ...], project: Project) -> None:
+    git = ("git", "-C", str(project.folder))
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    project.run("eval", *flags)
+    subprocess.run([*git, "add", "--all"], check=True)
+    staged = subprocess.run([*git, "ls-files"], check=True, capture_output=True, text=True).stdout
+    assert ("evals/" in staged, ".agentv/results" in staged) == (True, False)

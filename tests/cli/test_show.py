@@ -12,7 +12,7 @@ from tests.support.projects import GREETS, HELLO, Project
 from tests.support.runs import case, row
 
 BAD = {**GREETS, "name": "bad", "response": "Go away."}
-CALL = {"tool": "search", "input": '{"q": "a"}', "output": "3 hits"}
+CALL = {"tool": "search", "input": {"q": "ä"}, "output": [3, None]}
 TURNS = (OutputMessage.model_validate({"role": "assistant", "content": "Hm", "tool_calls": [CALL]}),)
 
 
@@ -64,7 +64,7 @@ def test_targets_of_a_case(project: Project) -> None:
 @pytest.mark.parametrize(
     ("given", "lines"),
     [
-        ({"output_messages": TURNS}, ['  called search({"q": "a"}) → 3 hits']),
+        ({"output_messages": TURNS}, ['  called search({"q": "ä"}) → [3, null]']),
         ({"candidate_answer": "one\n\x1b[2Jtwo\n::error::three"}, ["  one", "  two"]),
         (
             {"error": "no key", "printed": PrintedOutput(stdout="partial", stderr="Traceback")},

@@ -15,6 +15,7 @@ MAX_ANSWER = 2_000
 MAX_CALLS = 50
 
 Rows = Callable[[], Iterable[ResultRow]]
+"""Reads rows, of which only fields and properties are used."""
 
 
 def with_answers(comparison: Comparison, base: Rows | None, head: Rows | None) -> Comparison:
@@ -32,13 +33,14 @@ def with_answers(comparison: Comparison, base: Rows | None, head: Rows | None) -
 
     before = _chosen(base(), key_of_base, set(map(key_of_base, worse)), passing=True)
     now = _chosen(head(), lambda key: key, set(worse), passing=False)
-    cases: list[ComparedCase] = []
-    for case in comparison.cases:
-        if case.key in worse:
-            old, new = before.get(key_of_base(case.key)), now.get(case.key)
-            case = case.model_copy(update={"answer_before": old, "answer_now": new})  # noqa: PLW2901
-        cases.append(case)
-    return comparison.model_copy(update={"cases": tuple(cases)})
+
+    def shown(case: ComparedCase) -> ComparedCase:
+        if case.key not in worse:
+            return case
+        old, new = before.get(key_of_base(case.key)), now.get(case.key)
+        return case.model_copy(update={"answer_before": old, "answer_now": new})
+
+    return comparison.model_copy(update={"cases": tuple(map(shown, comparison.cases))})
 
 
 def _is_worse(case: ComparedCase) -> bool:

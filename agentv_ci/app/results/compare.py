@@ -22,7 +22,7 @@ from agentv_ci.base.text import counted, did_you_mean, listed
 from agentv_ci.contracts.comparison import BaselineDocument, Comparison
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
-from agentv_ci.results.files import holds_rows, read_rows
+from agentv_ci.results.files import holds_rows, scan_rows
 
 
 def compare_files(
@@ -87,7 +87,7 @@ def compare_by_target(
 
 
 def _rows_of(results: Path, target: str) -> Iterator[ResultRow]:
-    return (row for row in read_rows(results) if row.target == target)
+    return (row for row in scan_rows(results) if row.target == target)
 
 
 def accept_baseline(

@@ -93,7 +93,10 @@ def report_results(
     def rows() -> Iterator[ResultRow]:
         return (row for _, row in located(read_rows))
 
-    comparison = against.comparison(head, rows) if against is not None else None
+    def scanned() -> Iterator[ResultRow]:
+        return (row for _, row in located(scan_rows))
+
+    comparison = against.comparison(head, scanned) if against is not None else None
 
     def validate(settings: Sequence[GateSettings]) -> Sequence[ScenarioReport]:
         counting = (

@@ -179,7 +179,7 @@ async def rescore(
     files.require_writable(rescoring.compiled.origin.sources)
     plan = override(rescoring.compiled.plan, overrides)
     ending = await run_trials(plan, options, files, services, stored=rescoring.answers)
-    return conclude(plan, files, ending)
+    return conclude(plan, files, replace(ending, rescored=True))
 
 
 def _contents(results: Path) -> _Contents:

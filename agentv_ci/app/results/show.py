@@ -9,7 +9,7 @@ from agentv_ci.base.text import did_you_mean
 from agentv_ci.contracts.cases import CaseKey, matches
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import NothingToRun, UsageError
-from agentv_ci.results.files import read_rows, scan_rows
+from agentv_ci.results.files import scan_rows
 
 MAX_CASES = 20
 
@@ -17,6 +17,7 @@ MAX_CASES = 20
 def rows_of_case(results: Path, case: str, targets: Sequence[str] = ()) -> list[list[ResultRow]]:
     """Return the trials of each case with this id, or else of those that the glob matches.
 
+    Of the rows, only fields and properties can be used.
     `targets` leaves out the answers of others. Raises UsageError for results that cannot be read
     and for more than MAX_CASES cases, NothingToRun if there is none.
     """
@@ -25,7 +26,7 @@ def rows_of_case(results: Path, case: str, targets: Sequence[str] = ()) -> list[
     if len(wanted) > MAX_CASES:
         raise UsageError(f"'{case}' matches {len(wanted)} cases; name one of them")
     trials: dict[CaseKey, list[ResultRow]] = {}
-    for row in read_rows(results, allow_torn=True):
+    for row in scan_rows(results, allow_torn=True):
         if row.eval_id in wanted and (not targets or row.target in targets):
             trials.setdefault(row.case_key, []).append(row)
     if not trials:

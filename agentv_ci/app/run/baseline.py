@@ -25,7 +25,7 @@ from agentv_ci.contracts.gate import WhenUndecided
 from agentv_ci.contracts.report import RunReport
 from agentv_ci.errors import NothingToRun, UsageError
 from agentv_ci.jsonschema.schemas import schema_id
-from agentv_ci.results.files import holds_rows, read_rows, scan_rows
+from agentv_ci.results.files import holds_rows, scan_rows
 
 WRITE_BASELINE = "write one with `agentv-ci baseline accept`"
 
@@ -78,7 +78,7 @@ def side_of(path: Path, name: str) -> Side:
         cases = tuple(map(outcome_of, document.cases))
         return Side(name, cases, document.measured, has_no_figures=is_old(document))
     outcomes, measured, _ = read_outcomes(path, name)
-    return Side(name, outcomes, measured, rows=partial(read_rows, path))
+    return Side(name, outcomes, measured, rows=partial(scan_rows, path))
 
 
 def read_outcomes(

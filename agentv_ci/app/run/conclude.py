@@ -15,7 +15,7 @@ from agentv_ci.contracts.plan import Plan
 from agentv_ci.contracts.report import Ending, ScenarioReport, quarantine_of
 from agentv_ci.contracts.results import ResultRow
 from agentv_ci.errors import UsageError
-from agentv_ci.results.files import UnreadableResults, scan_rows
+from agentv_ci.results.files import UnreadableResults
 from agentv_ci.results.resume import ResumedResults
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def conclude(
     Raises OSError.
     """
     read = rows or files.rows
-    scan: Callable[[], Iterable[ResultRow]] = rows or (lambda: scan_rows(files.results, files.form))
+    scan: Callable[[], Iterable[ResultRow]] = rows or files.scan
     scenarios: tuple[ScenarioReport, ...] = ()
 
     def decide(lost: str | None) -> RunOutcome:

@@ -30,7 +30,7 @@ from agentv_ci.errors import UsageError
 from agentv_ci.jsonschema.schemas import schema_id
 from agentv_ci.report.renderers import ReportFormat, plugin, renderer
 from agentv_ci.report.view import NO_LINKS, Links, RunView
-from agentv_ci.results.files import ResultsFormat, read_rows
+from agentv_ci.results.files import ResultsFormat, read_rows, scan_rows
 
 if TYPE_CHECKING:
     from agentv_ci.contracts.proof import Proof  # few runs have one
@@ -101,6 +101,10 @@ class RunFiles(Struct, frozen=True):
     def rows(self) -> Iterator[ResultRow]:
         """Read the rows of the results; raises UnreadableResults."""
         return read_rows(self.results, self.form)
+
+    def scan(self) -> Iterator[ResultRow]:
+        """Read the rows as `scan_rows` does, which is fastest; raises UnreadableResults."""
+        return scan_rows(self.results, self.form)
 
     def require_writable(self, inputs: Iterable[Path]) -> None:
         """Raise UsageError if a file would overwrite something else, or cannot be written."""

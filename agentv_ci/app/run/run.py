@@ -66,7 +66,7 @@ async def run_plan(
         against = baseline_comparison(
             options.baseline,
             head=files.results.name,
-            rows=files.rows,
+            rows=files.scan,
             now=services.environment.now(),
             is_part=options.is_part,
             allows_changes=options.allows_changes,

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from agentv_ci.base.left_files import read_left
 from agentv_ci.base.patterns import InvalidPattern, compiled, occurs
 from agentv_ci.base.process import MAX_OUTPUT_BYTES, ProcessFailed, ProgramNotStarted
-from agentv_ci.base.text import last_line, shortened
+from agentv_ci.base.text import shortened
+from agentv_ci.base.tracebacks import last_words
 from agentv_ci.contracts.exchange import ProcessResult, Score
 from agentv_ci.contracts.plan_evaluators import PlanCommandEvaluator, PlanJunitEvaluator
 from agentv_ci.evaluate.scoring import share_met
@@ -65,7 +66,7 @@ async def command(
     if ended.result is None:
         return Score(0.0, misses=(f"the command {ended.problem}",))
     if ended.result.status != settings.exit_code:
-        said = last_line(ended.result.stderr) or last_line(ended.result.stdout)
+        said = last_words(ended.result.stderr) or last_words(ended.result.stdout)
         reason = f"exit code {ended.exit_code}{f': {shortened(said, MAX_SHOWN)}' if said else ''}"
         return Score(0.0, misses=(reason,), stderr=ended.stderr)
     try:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agentv_ci.base.process import ProcessFailed, ProgramNotStarted, child_environment, run
 from agentv_ci.base.source_files import names_of
-from agentv_ci.base.text import last_line
+from agentv_ci.base.tracebacks import last_words
 from agentv_ci.contracts.agent_targets import AgentTarget
 from agentv_ci.contracts.base import ErrorKind, JsonObject
 from agentv_ci.contracts.exchange import ProcessResult, ProviderError, Request, Response
@@ -176,7 +176,7 @@ class AgentProvider:
             hint = ""
             if isinstance(error, ProgramNotStarted):
                 hint = " (setting 'executable')"
-            last = last_line(error.stderr)
+            last = last_words(error.stderr)
             ending = f"; stderr: {last}" if last else ""
             failure = process_failure(error, f"{self._kind} {error}{hint}{ending}")
             raise self._with_expense(failure, error.stdout) from error
@@ -189,7 +189,7 @@ class AgentProvider:
         try:
             return self._read(finished)
         except AgentFailed as error:
-            reason = error.sentence or last_line(finished.stderr) or "no reason given"
+            reason = error.sentence or last_words(finished.stderr) or "no reason given"
             status = ""
             if finished.status:
                 status = f" (exit code {finished.status})"

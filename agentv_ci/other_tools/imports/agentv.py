@@ -37,6 +37,7 @@ from agentv_ci.other_tools.imports.agentv_templates import (
 from agentv_ci.other_tools.imports.agentv_workspaces import can_work, workspace
 from agentv_ci.other_tools.imports.draft import (
     ANY_ANSWER,
+    OUTCOME,
     Draft,
     Fields,
     Names,
@@ -368,7 +369,7 @@ class _Suite:
         made: dict[str, Node] = {"id": self._ids.unique(name)}
         variables = self._variables | self._variables_at(fields)
         outcome = fields.text("criteria", "expected_outcome", "outcome")
-        made["expected_outcome"] = outcome or "The answer passes the evaluators"
+        made["expected_outcome"] = outcome or OUTCOME
         for key in ("description", "note", "conversation_id"):
             if text := fields.text(key):
                 made[key] = text

@@ -20,6 +20,8 @@ STAND_IN: Mapping[str, Node] = {"provider": "mock", "error": {"kind": "request"}
 """A target that fails, so that what cannot be asked is never a pass."""
 ANY_ANSWER: Mapping[str, Node] = {"regex": "^", "name": "answers"}
 """A check that every answer passes."""
+OUTCOME = "The answer passes the evaluators"
+"""The expected outcome of a case that has none."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 

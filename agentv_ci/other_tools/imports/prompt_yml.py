@@ -11,6 +11,7 @@ from agentv_ci.contracts.base import JsonObject
 from agentv_ci.contracts.source import EVAL_SCHEMA, Source
 from agentv_ci.other_tools.imports.draft import (
     ANY_ANSWER,
+    OUTCOME,
     Draft,
     Names,
     Place,
@@ -61,7 +62,7 @@ def convert(draft: Draft, source: Source) -> None:
     made["execution"] = {"threshold": 1}
     draft.targets[name] = _target(draft, fields.at("model"), fields.at("modelParameters"))
     _response_format(draft, fields.take("responseFormat"), fields.at("jsonSchema"), name)
-    case: dict[str, Node] = {"id": name, "expected_outcome": "The answer passes the evaluators"}
+    case: dict[str, Node] = {"id": name, "expected_outcome": OUTCOME}
     messages = fields.at("messages")
     case["input"] = [cast("Node", message.value) for message in items_of(messages)]
     rows = [row.value for row in items_of(fields.at("testData")) if isinstance(row.value, dict)]

@@ -10,6 +10,7 @@ from agentv_ci.base.mappings import only, without
 from agentv_ci.contracts.base import JsonObject, JsonValue
 from agentv_ci.other_tools.imports.draft import (
     ANY_ANSWER,
+    OUTCOME,
     Draft,
     Names,
     comments_before,
@@ -27,7 +28,6 @@ from agentv_ci.other_tools.imports.promptfoo_templates import (
 from agentv_ci.other_tools.imports.promptfoo_tests import Test
 from agentv_ci.other_tools.imports.yaml_text import Alias, Anchored, Block, Commented, Node
 
-OUTCOME = "The answer passes the evaluators"
 NOTHING = "(nothing)"
 
 

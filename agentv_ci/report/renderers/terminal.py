@@ -13,6 +13,7 @@ from agentv_ci.contracts.report import GateResult
 from agentv_ci.report.experiment import experiment_lines, verdict_line
 from agentv_ci.report.lines import (
     MAX_SHOWN,
+    STYLES,
     Line,
     Style,
     comparison_lines,
@@ -49,8 +50,6 @@ MAX_COMMAND = 300
 SLOWEST, SLOW_S, ENOUGH_CASES = 3, 1.0, 5
 """How many of the slowest cases are named, from how many seconds on, and in runs of how many cases.
 """
-
-_STYLES: dict[str, Style] = {"pass": "good", "borderline": "warn", "fail": "bad", "error": "bad"}
 
 
 def render(run: RunView) -> Iterator[Line]:
@@ -135,7 +134,7 @@ def _headline(
 ) -> Line:
     source = outcome.case.source
     return Line.of(
-        (f"  {verdict}  ", style or _STYLES[outcome.verdict]),
+        (f"  {verdict}  ", style or STYLES[outcome.verdict]),
         (run.name(outcome.key), "strong"),
         (f"  ({on_one_line(source.path)}:{source.line}{of_trial})", "faint"),
     )
